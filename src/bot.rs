@@ -1,0 +1,256 @@
+//! The running bot: everything wired together, watched over, and taken down in order.
+//!
+//! Each part is a task of its own. One that ends before its time takes the process down with a
+//! failure, so that whoever supervises it starts it again: everything that matters is in the
+//! ledger.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use tokio::net::TcpListener;
+use tokio::sync::{Notify, watch};
+use tokio::task::{JoinHandle, JoinSet};
+
+use crate::clock;
+use crate::config::Config;
+use crate::ledger::{self, LedgerError, Note};
+use crate::matrix::{self, JoinedRooms, Listener, Speaker};
+use crate::service::Service;
+use crate::{delivery, http};
+
+/// How long the parts may take to finish what is in hand.
+const GRACE: Duration = Duration::from_secs(4);
+/// How often what is too old is deleted.
+const HOUSEKEEPING: Duration = Duration::from_secs(3600);
+
+/// The bot.
+pub struct Bot;
+
+/// A bot that runs in this process.
+pub struct RunningBot {
+    http: SocketAddr,
+    service: Arc<Service>,
+    stop: watch::Sender<bool>,
+    tasks: JoinHandle<anyhow::Result<()>>,
+}
+
+impl Bot {
+    /// Opens the ledger, listens for agents, logs in or restores the session, and starts every
+    /// part. A homeserver that is away at the first login is waited for.
+    ///
+    /// # Errors
+    /// When something is wrong that waiting does not mend.
+    pub async fn start(config: Config) -> anyhow::Result<RunningBot> {
+        let began = Instant::now();
+        let config = Arc::new(config);
+        let book = ledger::open(&config.matrix.data_dir)?;
+        let listener = TcpListener::bind(config.http.listen)
+            .await
+            .with_context(|| format!("http.listen: cannot listen on {}", config.http.listen))?;
+        let http_addr = listener.local_addr()?;
+        let metrics = http::metrics_recorder();
+        let token: Option<String> = book.read(|ledger| ledger.sync_token()).await?;
+        let client = connect(&config, token.as_deref()).await?;
+        let (stop, stopping) = watch::channel(false);
+        let rooms = Arc::new(JoinedRooms::new(client.clone()));
+        let service = Service::start(config.clone(), book.clone(), rooms, stopping.clone()).await?;
+
+        let mut parts: JoinSet<(&str, anyhow::Result<()>)> = JoinSet::new();
+        let invited = Arc::new(Notify::new());
+        // Those who listen to the session begin before anything can happen to it.
+        let session = matrix::watch_session(client.clone(), service.clone(), stopping.clone());
+        parts.spawn(async { ("session", session.await.map_err(Into::into)) });
+        let keys = matrix::watch_keys(client.clone(), service.clone(), stopping.clone());
+        parts.spawn(async { ("keys", Ok(keys.await)) });
+        let heard = Listener::new(client.clone(), service.clone(), invited.clone());
+        let heard = heard.run(stopping.clone());
+        parts.spawn(async { ("listener", heard.await.map_err(Into::into)) });
+        let spoken = Speaker::new(client.clone(), service.clone()).run(stopping.clone());
+        parts.spawn(async { ("speaker", spoken.await.map_err(Into::into)) });
+        let served = http::serve(service.clone(), listener, metrics, stopping.clone());
+        parts.spawn(async { ("http", served.await.map_err(Into::into)) });
+        let delivered = delivery::run(book, config.clone(), stopping.clone());
+        parts.spawn(async { ("delivery", delivered.await.map_err(Into::into)) });
+        let expired = expire(service.clone(), stopping.clone());
+        parts.spawn(async { ("deadlines", expired.await.map_err(Into::into)) });
+        let kept = keep_house(service.clone(), stopping.clone());
+        parts.spawn(async { ("housekeeping", kept.await.map_err(Into::into)) });
+        let joined =
+            matrix::accept_invites(client.clone(), config.clone(), invited, stopping.clone());
+        parts.spawn(async { ("invitations", Ok(joined.await)) });
+        tokio::spawn(say_when_ready(
+            client,
+            service.clone(),
+            config,
+            http_addr,
+            began,
+            stopping,
+        ));
+
+        let tasks = tokio::spawn(supervise(parts, stop.clone()));
+        Ok(RunningBot {
+            http: http_addr,
+            service,
+            stop,
+            tasks,
+        })
+    }
+}
+
+impl RunningBot {
+    /// Where the HTTP API listens.
+    pub fn http_addr(&self) -> SocketAddr {
+        self.http
+    }
+
+    /// Its service.
+    pub fn service(&self) -> &Arc<Service> {
+        &self.service
+    }
+
+    /// Ends it: nothing new is begun, what is in hand is finished.
+    ///
+    /// # Errors
+    /// What went wrong while it ended.
+    pub async fn stop(self) -> anyhow::Result<()> {
+        self.stop.send_replace(true);
+        self.tasks.await?
+    }
+
+    /// Waits until it ends by itself, which it only does when a part of it failed.
+    ///
+    /// # Errors
+    /// What failed.
+    pub async fn ended(&mut self) -> anyhow::Result<()> {
+        (&mut self.tasks).await?
+    }
+}
+
+/// Connects to the homeserver; one that is away is waited for.
+async fn connect(config: &Config, token: Option<&str>) -> anyhow::Result<matrix_sdk::Client> {
+    let mut wait = Duration::from_secs(1);
+    loop {
+        match matrix::connect(&config.matrix, token).await {
+            Ok(client) => return Ok(client),
+            Err(error) if error.may_pass() => {
+                let wait_ms = clock::millis(wait);
+                tracing::warn!(wait_ms, error = %error, "{error}; next try in {wait_ms} ms");
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(Duration::from_secs(60));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// Waits for the first part to end, takes the others down, and gives the first failure.
+async fn supervise(
+    mut parts: JoinSet<(&'static str, anyhow::Result<()>)>,
+    stop: watch::Sender<bool>,
+) -> anyhow::Result<()> {
+    let mut failure = None;
+    let mut note = |done: Result<(&str, anyhow::Result<()>), tokio::task::JoinError>| {
+        let why = match done {
+            Ok((_, Ok(()))) => return,
+            Ok((part, Err(error))) => error.context(format!("{part} failed")),
+            Err(error) => anyhow::Error::from(error).context("a part of the bot panicked"),
+        };
+        failure.get_or_insert(why);
+    };
+    let mut stopping = stop.subscribe();
+    let asked = tokio::select! {
+        _ = stopping.wait_for(|&stopping| stopping) => true,
+        Some(done) = parts.join_next() => { note(done); false }
+    };
+    stop.send_replace(true);
+    let rest = async {
+        while let Some(done) = parts.join_next().await {
+            note(done);
+        }
+    };
+    // What is not finished by then is in the ledger and goes on at the next start.
+    let _ = tokio::time::timeout(GRACE, rest).await;
+    match failure {
+        Some(why) => Err(why),
+        None if asked => Ok(()),
+        None => anyhow::bail!("a part of the bot ended before its time"),
+    }
+}
+
+/// Lets questions expire at their deadline. It begins after the first sync, so that what was
+/// answered in time while the bot was away is heard first; a homeserver that stays away does not
+/// hold deadlines up for long.
+async fn expire(
+    service: Arc<Service>,
+    mut stopping: watch::Receiver<bool>,
+) -> Result<(), LedgerError> {
+    let mut notes = service.book().notes();
+    let patience = Instant::now() + Duration::from_secs(30);
+    while service.health().synced_at().is_none() && Instant::now() < patience {
+        tokio::select! {
+            _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
+            () = tokio::time::sleep(Duration::from_millis(200)) => {}
+        }
+    }
+    loop {
+        let now = clock::now();
+        let next = service.expire(now).await?;
+        // Looked at again every minute: the machine's clock may be set.
+        let wait = next.map_or(60_000, |at| at.saturating_sub(now).clamp(1, 60_000));
+        let sleep = tokio::time::sleep(Duration::from_millis(wait.unsigned_abs()));
+        tokio::pin!(sleep);
+        loop {
+            tokio::select! {
+                _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
+                () = &mut sleep => break,
+                note = notes.recv() => if !matches!(note, Ok(Note::Closed(_) | Note::Outbox(_) | Note::Event(_))) {
+                    break;
+                },
+            }
+        }
+    }
+}
+
+/// Deletes what is older than the configuration keeps.
+async fn keep_house(
+    service: Arc<Service>,
+    mut stopping: watch::Receiver<bool>,
+) -> Result<(), LedgerError> {
+    loop {
+        let gone = service.prune(clock::now()).await?;
+        if gone > 0 {
+            tracing::info!(rows = gone, "deleted {gone} rows older than ledger.keep");
+        }
+        tokio::select! {
+            _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
+            () = tokio::time::sleep(HOUSEKEEPING) => {}
+        }
+    }
+}
+
+/// The one line that says that it works.
+async fn say_when_ready(
+    client: matrix_sdk::Client,
+    service: Arc<Service>,
+    config: Arc<Config>,
+    http: SocketAddr,
+    began: Instant,
+    mut stopping: watch::Receiver<bool>,
+) {
+    while service.health().synced_at().is_none() {
+        tokio::select! {
+            _ = stopping.wait_for(|&stopping| stopping) => return,
+            () = tokio::time::sleep(Duration::from_millis(10)) => {}
+        }
+    }
+    let (rooms, agents) = (client.joined_rooms().len(), config.agents.len());
+    let after_ms = clock::millis(began.elapsed());
+    tracing::info!(
+        after_ms,
+        "ready after {after_ms} ms: {} in {rooms} rooms, {agents} agents, http://{http}",
+        config.matrix.user
+    );
+    matrix::recover(client, config).await;
+}

@@ -1,0 +1,101 @@
+//! `matrix-elicit check --config FILE`: every mistake at once.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Context as _;
+
+use crate::config::Config;
+
+/// Checks the configuration at `path`. Right is one line that says what it amounts to, and
+/// `true`; otherwise each mistake is a line, `FILE:LINE: KEY: MESSAGE`.
+///
+/// # Errors
+/// Only if `out` cannot be written to.
+pub fn run(path: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
+    let checked = Config::load(path);
+    match &checked {
+        Ok(config) => writeln!(out, "{}: ok: {}", path.display(), summary(config)),
+        Err(faults) => faults.iter().try_for_each(|fault| writeln!(out, "{fault}")),
+    }
+    .context("cannot write the result")?;
+    Ok(checked.is_ok())
+}
+
+fn summary(config: &Config) -> String {
+    let agents = counted(config.agents.len(), "agent");
+    let rooms = counted(config.rooms.len(), "room");
+    let webhooks = config
+        .agents
+        .values()
+        .filter(|agent| agent.webhook.is_some());
+    let webhooks = counted(webhooks.count(), "webhook");
+    format!("{agents}, {webhooks}, {rooms} with own rules")
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    match count {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str) -> (bool, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        std::fs::write(&path, text).unwrap();
+        let mut out = Vec::new();
+        let right = run(&path, &mut out).unwrap();
+        let name = path.display().to_string();
+        (
+            right,
+            String::from_utf8(out).unwrap().replace(&name, "FILE"),
+        )
+    }
+
+    const RIGHT: &str = r##"
+[matrix]
+homeserver = "https://matrix.example.org"
+user = "@elicit:example.org"
+password = "correct horse"
+[rooms."#release:example.org"]
+min_power = 50
+[agents.a]
+token = "0123456789abcdef-a"
+webhook = { url = "https://example.org", secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" }
+[agents.b]
+token = "0123456789abcdef-b"
+"##;
+
+    #[test]
+    fn a_right_file_is_told_in_one_line() {
+        assert_eq!(
+            said(RIGHT),
+            (
+                true,
+                "FILE: ok: 2 agents, 1 webhook, 1 room with own rules\n".to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn every_mistake_is_a_line_of_its_own() {
+        let wrong = RIGHT
+            .replace("min_power", "max_power")
+            .replace("https://example", "example");
+        assert_eq!(
+            said(&wrong),
+            (
+                false,
+                "FILE:7: rooms.\"#release:example.org\".max_power: is not known; did you mean min_power?\n\
+                 FILE:10: agents.a.webhook.url: must be an http or https URL without a user name or password in it\n"
+                    .to_owned()
+            )
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! The command line, one file a command.
+
+pub mod check;
+pub mod demo;
+pub mod read;
+pub mod run;
+pub mod validate;
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing_subscriber::EnvFilter;
+
+/// An agent asks, people in a Matrix room answer by typing, the agent gets the answer.
+#[derive(Debug, Parser)]
+#[command(version, about, max_term_width = 100)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Try it out: a throwaway homeserver, a bot, a question, and you as the person who answers.
+    Demo(demo::DemoArgs),
+    /// Run the bot.
+    Run {
+        /// The configuration file; `config.example.toml` says what may be in it.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Tell every mistake in a configuration file.
+    Check {
+        /// The configuration file.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Tell every fault of a card (JSON).
+    Validate {
+        /// The file with the card; `-` reads standard input.
+        #[arg(value_name = "FILE")]
+        file: String,
+    },
+    /// Tell how replies are read: lines of {"options","text","directed"} on standard input.
+    Read,
+}
+
+/// Runs the command that the arguments name.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match dispatch(arguments.command) {
+        Ok(code) => code,
+        Err(error) => {
+            // Whoever reads from a pipe may stop early; that is no failure worth words.
+            if is_broken_pipe(&error) {
+                return ExitCode::SUCCESS;
+            }
+            let _ = writeln!(io::stderr(), "matrix-elicit: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
+    match command {
+        Command::Demo(arguments) => {
+            log_to_stderr("warn");
+            runtime()?
+                .block_on(demo::run(arguments))
+                .map(|()| ExitCode::SUCCESS)
+        }
+        Command::Run { config } => {
+            log_to_stderr("info");
+            runtime()?.block_on(run::run(&config))
+        }
+        Command::Check { config } => Ok(exit(check::run(&config, &mut io::stdout().lock())?)),
+        Command::Validate { file } => Ok(exit(validate::run(&file, &mut io::stdout().lock())?)),
+        Command::Read => {
+            read::run(io::stdin().lock(), io::stdout().lock()).map(|()| ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn exit(good: bool) -> ExitCode {
+    if good {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    Ok(tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?)
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<io::Error>()
+        .is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Logs go to standard error. `RUST_LOG` chooses what; by default the bot speaks at `level` and
+/// the libraries below it only when something is wrong.
+fn log_to_stderr(level: &str) {
+    let chosen = EnvFilter::try_from_default_env();
+    let default = format!(
+        "warn,matrix_elicit={level},matrix_sdk=error,matrix_sdk::http_client=off,matrix_sdk_crypto=error,matrix_sdk_base=error"
+    );
+    tracing_subscriber::fmt()
+        .with_env_filter(chosen.unwrap_or_else(|_| EnvFilter::new(default)))
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        .with_target(false)
+        .init();
+}

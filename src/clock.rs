@@ -1,0 +1,35 @@
+//! The one place that reads the ambient clock and randomness.
+//!
+//! Everything that decides takes time and identifiers as arguments, so that it
+//! can be replayed; `clippy.toml` bans the ambient sources elsewhere.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A point in time: milliseconds since the Unix epoch, UTC.
+pub type Millis = i64;
+
+/// The time now.
+///
+/// A clock before 1970 reads as 0, one past the year 292 million as the largest value.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the module that owns the clock"
+)]
+pub fn now() -> Millis {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or(Duration::ZERO);
+    millis(since)
+}
+
+/// A duration in whole milliseconds, saturating.
+pub fn millis(duration: Duration) -> Millis {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A fresh identifier: the prefix and a ULID of this moment, for example `elc_01J…`.
+pub fn fresh_id(prefix: &str) -> String {
+    let time = u64::try_from(now()).unwrap_or(0);
+    let ulid = ulid::Ulid::from_parts(time, rand::random());
+    format!("{prefix}{ulid}")
+}

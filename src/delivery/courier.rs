@@ -1,0 +1,269 @@
+//! The deliveries of one agent.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinSet};
+
+use super::backoff;
+use super::webhook::{Hook, Outcome};
+use crate::clock::{self, Millis};
+use crate::ledger::{Book, Delivery, Ledger, LedgerError, Note};
+
+/// So many calls to one agent at a time.
+pub const PARALLEL: usize = 8;
+/// The counter of calls, by `outcome`.
+pub const ATTEMPTS: &str = "elicit_delivery_attempts_total";
+/// How long calls in hand may take to finish when the service stops.
+const GRACE: Duration = Duration::from_secs(2);
+/// The ledger is looked at this often even when nothing wakes us: the clock may have been set.
+const AT_LEAST_EVERY: Duration = Duration::from_mins(1);
+/// How long to wait before the ledger is asked again after it failed.
+const LEDGER_PAUSE: Duration = Duration::from_secs(1);
+
+/// What becomes of a delivery after a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Next {
+    Delivered,
+    Retry { wait: Duration, why: String },
+    Park { why: String },
+}
+
+/// Decides what becomes of a delivery. `failures` are those before this call, `age` is how long ago
+/// it was recorded.
+fn decide(outcome: Outcome, failures: u32, age: Millis, park_after: Millis, random: u64) -> Next {
+    match outcome {
+        Outcome::Taken => Next::Delivered,
+        Outcome::Gone => Next::Park {
+            why: "HTTP 410: the receiver wants no more".to_owned(),
+        },
+        Outcome::Failed { why, .. } if age >= park_after => Next::Park { why },
+        Outcome::Failed { why, retry_after } => Next::Retry {
+            wait: backoff::wait(failures.saturating_add(1), random, retry_after),
+            why,
+        },
+    }
+}
+
+/// Whoever carries one agent's events to its webhook.
+pub struct Courier {
+    pub(super) book: Book,
+    pub(super) agent: String,
+    pub(super) hook: Hook,
+    pub(super) park_after: Millis,
+}
+
+impl Courier {
+    /// Delivers until `stopping` becomes true, or the ledger is closed. Errs when a call panicked.
+    pub(super) async fn work(
+        self: Arc<Self>,
+        mut stopping: watch::Receiver<bool>,
+    ) -> Result<(), JoinError> {
+        // Listening begins before reading: what is committed in between is seen by one or the other.
+        let mut notes = self.book.notes();
+        let mut calls: JoinSet<i64> = JoinSet::new();
+        let mut in_hand = HashSet::new();
+        loop {
+            let sleep = match self.due().await {
+                Ok((due, next)) => {
+                    for delivery in due {
+                        if in_hand.len() < PARALLEL && in_hand.insert(delivery.seq) {
+                            calls.spawn(Arc::clone(&self).carry(delivery));
+                        }
+                    }
+                    next.map_or(AT_LEAST_EVERY, until)
+                }
+                Err(LedgerError::Closed) => break,
+                Err(error) => {
+                    self.complain(&error);
+                    LEDGER_PAUSE
+                }
+            };
+            tokio::select! {
+                Some(done) = calls.join_next() => { in_hand.remove(&done?); }
+                open = self.woken(&mut notes) => if !open { break },
+                () = tokio::time::sleep(sleep) => {}
+                _ = stopping.wait_for(|stopping| *stopping) => break,
+            }
+        }
+        let finished = async { while calls.join_next().await.is_some() {} };
+        if tokio::time::timeout(GRACE, finished).await.is_err() {
+            // They are sent again after the start, under the same ids.
+            calls.shutdown().await;
+        }
+        Ok(())
+    }
+
+    /// The oldest pending delivery of each elicitation whose time has come, and when the next one
+    /// is due. Those in hand are among them; with [`PARALLEL`] rows there is still one for every
+    /// free place.
+    async fn due(&self) -> Result<(Vec<Delivery>, Option<Millis>), LedgerError> {
+        let agent = self.agent.clone();
+        let now = clock::now();
+        self.book
+            .read(move |ledger| ledger.deliveries_due(&agent, now, PARALLEL))
+            .await
+    }
+
+    /// Waits until there may be something new for this agent. `false` when the ledger is closed.
+    async fn woken(&self, notes: &mut Receiver<Note>) -> bool {
+        loop {
+            match notes.recv().await {
+                Ok(Note::Event(origin)) if origin == self.agent => return true,
+                Ok(_) => {}
+                // Some notes were missed; this agent's may be among them.
+                Err(RecvError::Lagged(_)) => return true,
+                Err(RecvError::Closed) => return false,
+            }
+        }
+    }
+
+    /// Calls the webhook once and notes how it went. Gives back the delivery's number.
+    async fn carry(self: Arc<Self>, delivery: Delivery) -> i64 {
+        let outcome = self.hook.post(&delivery.event, clock::now()).await;
+        let now = clock::now();
+        let age = now.saturating_sub(delivery.created_at);
+        let next = decide(
+            outcome,
+            delivery.attempts,
+            age,
+            self.park_after,
+            rand::random(),
+        );
+        self.log(&delivery, &next);
+        // A mark that fails is tried again here, not by another call.
+        while let Err(error) = self.mark(delivery.seq, next.clone(), now).await {
+            if matches!(error, LedgerError::Closed) {
+                break;
+            }
+            self.complain(&error);
+            tokio::time::sleep(LEDGER_PAUSE).await;
+        }
+        delivery.seq
+    }
+
+    async fn mark(&self, seq: i64, next: Next, now: Millis) -> Result<(), LedgerError> {
+        let mark = move |ledger: &mut dyn Ledger| match next {
+            Next::Delivered => ledger.mark_delivered(seq, now),
+            Next::Park { why } => ledger.park_delivery(seq, &why),
+            Next::Retry { wait, why } => {
+                ledger.retry_delivery(seq, now.saturating_add(clock::millis(wait)), &why)
+            }
+        };
+        self.book.write(mark).await
+    }
+
+    fn log(&self, delivery: &Delivery, next: &Next) {
+        let (id, agent) = (&delivery.event.id, &self.agent);
+        let attempt = delivery.attempts.saturating_add(1);
+        let outcome = match next {
+            Next::Delivered => {
+                tracing::debug!(
+                    delivery.id = %id, agent.id = %agent, delivery.attempt = attempt,
+                    "{id} delivered to {agent}"
+                );
+                "delivered"
+            }
+            Next::Retry { wait, why } => {
+                let wait_ms = clock::millis(*wait);
+                tracing::warn!(
+                    delivery.id = %id, agent.id = %agent, delivery.attempt = attempt, wait_ms, error = %why,
+                    "delivering {id} to {agent} failed ({why}); next try in {wait_ms} ms"
+                );
+                "retried"
+            }
+            Next::Park { why } => {
+                tracing::warn!(
+                    delivery.id = %id, agent.id = %agent, delivery.attempt = attempt, error = %why,
+                    "delivering {id} to {agent} is given up ({why})"
+                );
+                "parked"
+            }
+        };
+        metrics::counter!(ATTEMPTS, "outcome" => outcome).increment(1);
+    }
+
+    fn complain(&self, error: &LedgerError) {
+        tracing::error!(
+            agent.id = %self.agent,
+            error = error as &dyn std::error::Error,
+            "the deliveries of {} wait for the ledger: {error}",
+            self.agent
+        );
+    }
+}
+
+/// How long it is until then, at most [`AT_LEAST_EVERY`].
+fn until(then: Millis) -> Duration {
+    let wait = u64::try_from(then.saturating_sub(clock::now())).unwrap_or(0);
+    Duration::from_millis(wait).min(AT_LEAST_EVERY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(retry_after: Option<Duration>) -> Outcome {
+        Outcome::Failed {
+            why: "HTTP 503".to_owned(),
+            retry_after,
+        }
+    }
+
+    fn retry(wait: Duration) -> Next {
+        Next::Retry {
+            wait,
+            why: "HTTP 503".to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_was_taken_is_delivered_however_old() {
+        assert_eq!(decide(Outcome::Taken, 9, 1_000, 10, 0), Next::Delivered);
+    }
+
+    #[test]
+    fn a_failure_waits_longer_each_time() {
+        assert_eq!(
+            decide(failed(None), 0, 0, 1_000, 0),
+            retry(Duration::from_secs(1))
+        );
+        assert_eq!(
+            decide(failed(None), 3, 0, 1_000, 0),
+            retry(Duration::from_secs(8))
+        );
+    }
+
+    #[test]
+    fn the_receiver_may_ask_for_time() {
+        let asked = failed(Some(Duration::from_secs(90)));
+        assert_eq!(
+            decide(asked, 0, 0, 1_000, 0),
+            retry(Duration::from_secs(90))
+        );
+    }
+
+    #[test]
+    fn what_is_too_old_is_parked_at_its_next_failure() {
+        let parked = Next::Park {
+            why: "HTTP 503".to_owned(),
+        };
+        assert_eq!(
+            decide(failed(None), 3, 999, 1_000, 0),
+            retry(Duration::from_secs(8))
+        );
+        assert_eq!(decide(failed(None), 3, 1_000, 1_000, 0), parked);
+    }
+
+    #[test]
+    fn a_receiver_that_is_gone_is_not_asked_again() {
+        let parked = Next::Park {
+            why: "HTTP 410: the receiver wants no more".to_owned(),
+        };
+        assert_eq!(decide(Outcome::Gone, 0, 0, 1_000, 0), parked);
+    }
+}

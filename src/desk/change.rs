@@ -1,0 +1,173 @@
+//! What a decision changes. The ledger carries it out in the transaction in which it was made.
+
+use serde_json::Value;
+
+use crate::clock::Millis;
+use crate::elicitation::{Answer, Elicitation, Key, State, object};
+use crate::prose;
+
+/// What kind of thing goes to a room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SendKind {
+    /// The card itself.
+    Card,
+    /// A new content for the card, in place.
+    CardEdit,
+    /// A reaction to somebody's message.
+    Reaction,
+    /// A notice about a question.
+    Notice,
+}
+
+impl SendKind {
+    const ALL: [Self; 4] = [Self::Card, Self::CardEdit, Self::Reaction, Self::Notice];
+
+    /// Its word in the ledger.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Card => "card",
+            Self::CardEdit => "card_edit",
+            Self::Reaction => "reaction",
+            Self::Notice => "notice",
+        }
+    }
+
+    /// The kind of that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+
+    /// The type of the room event.
+    pub const fn event_type(self) -> &'static str {
+        match self {
+            Self::Reaction => "m.reaction",
+            Self::Card | Self::CardEdit | Self::Notice => "m.room.message",
+        }
+    }
+}
+
+/// Something to be sent to a room.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SendDraft {
+    /// Where to.
+    pub room_id: String,
+    /// Which question it is about.
+    pub key: Key,
+    /// Other questions it is about as well.
+    pub also: Vec<Key>,
+    /// What it is.
+    pub kind: SendKind,
+    /// The content. A [`SendKind::CardEdit`] gets its relation when it is sent.
+    pub content: Value,
+}
+
+/// An event for an agent, before it has an id.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EventDraft {
+    /// Which question it is about; its origin is whom it is for.
+    pub key: Key,
+    /// `elicitation.open`, `elicitation.answered`, …
+    pub event_type: String,
+    /// The object the event carries.
+    pub body: Value,
+}
+
+/// One thing a decision changes.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Change {
+    /// The question is over. The first writer wins: if it was over already, nothing of this
+    /// happens. The edit is not sent for a card that never left.
+    Close {
+        /// The elicitation in its closed state.
+        closed: Box<Elicitation>,
+        /// The card's last words.
+        edit: SendDraft,
+        /// What the agent is told.
+        event: EventDraft,
+    },
+    /// Something goes to the room.
+    Send(SendDraft),
+    /// Something is said to a person about a question, but only the first time.
+    SayOnce {
+        /// To whom.
+        user_id: String,
+        /// What is said, in a word; the same word is not said twice.
+        what: String,
+        /// The notice.
+        notice: SendDraft,
+    },
+    /// An agent is told something.
+    Announce(EventDraft),
+    /// The text of an answer is removed from the ledger: its message was redacted.
+    ForgetText(Key),
+}
+
+/// Closes a question.
+pub fn close(
+    elicitation: &Elicitation,
+    state: State,
+    reason: Option<&str>,
+    answer: Option<Answer>,
+    now: Millis,
+) -> Change {
+    let closed = Elicitation {
+        state,
+        closed_at: Some(now),
+        reason: reason.map(str::to_owned),
+        answer,
+        ..elicitation.clone()
+    };
+    let edit = last_words(&closed);
+    let event = announcement(&closed);
+    Change::Close {
+        closed: Box::new(closed),
+        edit,
+        event,
+    }
+}
+
+/// The card of a closed question, edited in place.
+pub(super) fn last_words(closed: &Elicitation) -> SendDraft {
+    SendDraft {
+        room_id: closed.question.room_id.clone(),
+        key: closed.key().clone(),
+        also: Vec::new(),
+        kind: SendKind::CardEdit,
+        content: prose::closed(closed),
+    }
+}
+
+/// The event that tells the agent in which state its question is now.
+pub fn announcement(elicitation: &Elicitation) -> EventDraft {
+    EventDraft {
+        key: elicitation.key().clone(),
+        event_type: format!("elicitation.{}", elicitation.state.word()),
+        body: object(elicitation),
+    }
+}
+
+/// The card of a question, on its way to the room. `others_open`: another question is open there.
+pub fn card(elicitation: &Elicitation, others_open: bool) -> SendDraft {
+    SendDraft {
+        room_id: elicitation.question.room_id.clone(),
+        key: elicitation.key().clone(),
+        also: Vec::new(),
+        kind: SendKind::Card,
+        content: prose::card(elicitation, others_open),
+    }
+}
+
+/// A message could not be decrypted: its sender is told once about this question.
+pub fn unreadable(open: &Elicitation, event_id: &str, sender: &str) -> Change {
+    Change::SayOnce {
+        user_id: sender.to_owned(),
+        what: format!("unreadable {event_id}"),
+        notice: SendDraft {
+            room_id: open.question.room_id.clone(),
+            key: open.key().clone(),
+            also: Vec::new(),
+            kind: SendKind::Notice,
+            content: prose::unreadable(event_id, sender),
+        },
+    }
+}

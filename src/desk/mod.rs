@@ -1,0 +1,17 @@
+//! The decisions: given the state and one input, what changes and what is to be sent.
+//!
+//! Pure: no clock, no I/O, no await. Time and identifiers come in as arguments.
+
+mod ask;
+mod change;
+mod hear;
+mod judge;
+mod rules;
+mod watch;
+
+pub use ask::{Ask, Asker, Fault, is_user_id};
+pub use change::{Change, EventDraft, SendDraft, SendKind, announcement, card, close, unreadable};
+pub use hear::{Heard, Said, Sender, Trust, What};
+pub use judge::{Bot, Known, answer_edited, answer_redacted, judge};
+pub use rules::{Rules, may_answer};
+pub use watch::{Interest, Watch, possible_tags};

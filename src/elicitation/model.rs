@@ -1,0 +1,238 @@
+//! The things the desk decides about: questions, their life, their answers.
+//!
+//! These types are what the ledger keeps. Nothing here knows the clock, the
+//! network or the storage.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::clock::Millis;
+use crate::contract::CardOption;
+use crate::reply::{MatchedBy, TargetedBy};
+
+/// What identifies an elicitation: who asked, and the id they know it by.
+///
+/// Two origins may use the same id, and neither learns of the other's.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Key {
+    /// The agent (or later board or carrier) the question came from.
+    pub origin: String,
+    /// The `elicitation_id`.
+    pub id: String,
+}
+
+impl Key {
+    /// The key of one origin's elicitation.
+    pub fn new(origin: impl Into<String>, id: impl Into<String>) -> Self {
+        Self {
+            origin: origin.into(),
+            id: id.into(),
+        }
+    }
+}
+
+/// Where an elicitation stands in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Stored, not yet seen in the room.
+    Queued,
+    /// In the room, waiting for a person.
+    Open,
+    /// A person chose an option or wrote a text.
+    Answered,
+    /// A person declined to answer.
+    Declined,
+    /// Withdrawn by whoever asked.
+    Cancelled,
+    /// A newer question about the same card took its place.
+    Superseded,
+    /// Nobody answered before the deadline. Never an answer.
+    Expired,
+    /// It could not be put before anybody.
+    Undeliverable,
+}
+
+impl State {
+    /// All states, in the order of a life.
+    pub const ALL: [Self; 8] = [
+        Self::Queued,
+        Self::Open,
+        Self::Answered,
+        Self::Declined,
+        Self::Cancelled,
+        Self::Superseded,
+        Self::Expired,
+        Self::Undeliverable,
+    ];
+
+    /// Whether nothing can change it any more.
+    pub const fn is_closed(self) -> bool {
+        !matches!(self, Self::Queued | Self::Open)
+    }
+
+    /// Its word on the wire and in the ledger.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Open => "open",
+            Self::Answered => "answered",
+            Self::Declined => "declined",
+            Self::Cancelled => "cancelled",
+            Self::Superseded => "superseded",
+            Self::Expired => "expired",
+            Self::Undeliverable => "undeliverable",
+        }
+    }
+
+    /// The state of that word.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.word() == word)
+    }
+}
+
+/// Who may answer one elicitation, on top of what the room's rules say.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answerers {
+    /// Only these user ids. An empty list is nobody.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<Vec<String>>,
+    /// Only people with at least this power level when their reply is read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_power: Option<i64>,
+}
+
+/// What was asked. It never changes after it was stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// Its identity.
+    pub key: Key,
+    /// The agent's id, as the card shows it.
+    pub asked_by: String,
+    /// The agent's name for people, where the configuration has one.
+    pub asker_name: Option<String>,
+    /// The room it is asked in, an id.
+    pub room_id: String,
+    /// The root of the thread it is asked in.
+    pub thread: Option<String>,
+    /// The question itself.
+    pub prompt: String,
+    /// All options, in order; the number of each is its place from 1.
+    pub options: Vec<CardOption>,
+    /// Whether a directed text that names no option is an answer.
+    pub free_text: bool,
+    /// Who may answer it.
+    pub answerers: Answerers,
+    /// The people the message mentions.
+    pub mention: Vec<String>,
+    /// The board, if the asker named one.
+    pub board_id: Option<String>,
+    /// The card, if the asker named one. Only then asking again supersedes.
+    pub card_id: Option<String>,
+    /// The run, if the asker named one.
+    pub run_id: Option<String>,
+    /// The stage, if the asker named one.
+    pub stage_key: Option<String>,
+    /// The card's title, if the asker gave one.
+    pub card_title: Option<String>,
+    /// A link to more, if the asker gave one.
+    pub deep_link: Option<String>,
+    /// Whatever the asker wants back.
+    pub metadata: Option<Value>,
+    /// When it was stored.
+    pub created_at: Millis,
+    /// Its one deadline.
+    pub expires_at: Option<Millis>,
+}
+
+/// An option with its number, as answers and objects show it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NumberedOption {
+    /// Its place, from 1.
+    pub number: usize,
+    /// Its id.
+    pub id: String,
+    /// Its label.
+    pub label: String,
+}
+
+/// What kind of answer was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AnswerKind {
+    /// One option was named.
+    Option,
+    /// A text was written.
+    Text,
+}
+
+/// The one reply that settled an elicitation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Option or text.
+    pub kind: AnswerKind,
+    /// The option, for [`AnswerKind::Option`].
+    pub option: Option<NumberedOption>,
+    /// What the person wrote, verbatim; `null` after they redacted it.
+    pub text: Option<String>,
+    /// The person's user id.
+    pub answered_by: String,
+    /// Their name in the room, if they have one.
+    pub display_name: Option<String>,
+    /// The event that was the reply.
+    pub event_id: String,
+    /// When it was sent, as its homeserver says.
+    pub answered_at: Millis,
+    /// Which rule matched.
+    pub matched_by: MatchedBy,
+    /// How the question was found.
+    pub targeted_by: TargetedBy,
+    /// Whether it was directed at the bot or the card.
+    pub directed: bool,
+    /// Whether the reply was end-to-end encrypted.
+    pub encrypted: bool,
+    /// Whether its sender's device is verified; `null` in a plain room.
+    pub sender_verified: Option<bool>,
+}
+
+/// A question and where it stands.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Elicitation {
+    /// What was asked.
+    pub question: Question,
+    /// Its short name in its room, like `q3`.
+    pub tag: String,
+    /// Where it stands.
+    pub state: State,
+    /// Its card's event, once posted.
+    pub event_id: Option<String>,
+    /// Whether the card was seen coming back in the room's timeline: only
+    /// messages after that can be meant for it without saying so.
+    pub visible: bool,
+    /// When it reached its last state.
+    pub closed_at: Option<Millis>,
+    /// Why it was closed, in a few words, where that is not plain.
+    pub reason: Option<String>,
+    /// The answer, when answered.
+    pub answer: Option<Answer>,
+}
+
+impl Elicitation {
+    /// Its identity.
+    pub fn key(&self) -> &Key {
+        &self.question.key
+    }
+
+    /// The option at a place counted from 0.
+    pub fn numbered(&self, index: usize) -> Option<NumberedOption> {
+        self.question
+            .options
+            .get(index)
+            .map(|option| NumberedOption {
+                number: index + 1,
+                id: option.id.clone(),
+                label: option.label.clone(),
+            })
+    }
+}

@@ -1,0 +1,127 @@
+//! The agents' side: JSON over HTTP, one resource a file, thin over [`Service`].
+//!
+//! ```text
+//! POST   /v1/elicitations            ask; 201 new, 200 repeated
+//! GET    /v1/elicitations            list the agent's own
+//! GET    /v1/elicitations/{id}       read one, with ?wait= until it is closed
+//! DELETE /v1/elicitations/{id}       withdraw one
+//! GET    /v1/events                  server-sent events, resumable
+//! GET    /healthz /readyz /metrics   for whoever runs it, without a token
+//! ```
+//!
+//! Every error has one shape, [`ApiError`]. Nothing is kept here between
+//! requests but a small memory of failed tokens: a restart forgets only that.
+
+mod auth;
+mod elicitations;
+mod error;
+mod events;
+mod failures;
+mod health;
+mod query;
+mod request;
+mod serve;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
+use axum::http::header::{CACHE_CONTROL, HeaderValue};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::get;
+use metrics_exporter_prometheus::PrometheusHandle;
+use tokio::sync::watch;
+
+use crate::service::Service;
+use auth::Tokens;
+use failures::Failures;
+
+pub use error::ApiError;
+pub use health::metrics_recorder;
+pub use serve::serve;
+
+/// The largest request body, in bytes.
+pub const MAX_BODY: usize = 256 * 1024;
+
+/// What every handler has at hand.
+#[derive(Clone)]
+struct Api {
+    service: Arc<Service>,
+    tokens: Arc<Tokens>,
+    failures: Arc<Mutex<Failures>>,
+    metrics: PrometheusHandle,
+    stopping: watch::Receiver<bool>,
+}
+
+/// The routes of the API. `metrics` is the handle of the installed recorder ([`metrics_recorder`]);
+/// streams end when `stopping` becomes true.
+pub fn router(
+    service: Arc<Service>,
+    metrics: PrometheusHandle,
+    stopping: watch::Receiver<bool>,
+) -> Router {
+    let tokens = Tokens::of(service.config());
+    let api = Api {
+        service,
+        tokens: Arc::new(tokens),
+        failures: Arc::default(),
+        metrics,
+        stopping,
+    };
+    Router::new()
+        .route(
+            "/v1/elicitations",
+            get(elicitations::list).post(elicitations::ask),
+        )
+        .route(
+            "/v1/elicitations/{id}",
+            get(elicitations::read).delete(elicitations::withdraw),
+        )
+        .route("/v1/events", get(events::listen))
+        .layer(middleware::map_response(never_stored))
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(health::ready))
+        .route("/metrics", get(health::metrics))
+        .fallback(async || ApiError::UnknownPath)
+        .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)
+        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(middleware::from_fn(log))
+        .with_state(api)
+}
+
+/// Answers are a person's words: no cache on the way keeps them.
+async fn never_stored(mut response: Response) -> Response {
+    response
+        .headers_mut()
+        .insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+/// One line and one count per request. The path has no query and no headers: tokens are in neither
+/// line nor label.
+async fn log(request: Request, next: Next) -> Response {
+    let started = Instant::now();
+    let method = request.method().clone();
+    let path = request.uri().path().to_owned();
+    let route = request
+        .extensions()
+        .get::<MatchedPath>()
+        .map_or_else(|| "other".to_owned(), |matched| matched.as_str().to_owned());
+    let response = next.run(request).await;
+    let status = response.status().as_u16();
+    let took_ms = crate::clock::millis(started.elapsed());
+    tracing::debug!(
+        http.method = %method,
+        http.path = %path,
+        http.status = status,
+        took_ms,
+        "{method} {path:?} answered with {status} in {took_ms} ms"
+    );
+    metrics::counter!(health::REQUESTS, "route" => route, "status" => status.to_string())
+        .increment(1);
+    response
+}

@@ -1,0 +1,55 @@
+//! Carries out what the desk decided, inside the transaction in which it was decided.
+
+use super::{Ledger, LedgerError};
+use crate::clock::Millis;
+use crate::desk::Change;
+
+/// Which agents have a webhook, and so get deliveries beside their events.
+pub type HasWebhook<'a> = &'a dyn Fn(&str) -> bool;
+
+/// Carries out a decision. `false` when the question it closes was closed already: then nothing
+/// of it was done.
+///
+/// # Errors
+/// When the ledger fails; then the transaction must not be committed.
+pub fn apply(
+    ledger: &mut dyn Ledger,
+    changes: &[Change],
+    has_webhook: HasWebhook<'_>,
+    now: Millis,
+) -> Result<bool, LedgerError> {
+    for change in changes {
+        match change {
+            Change::Close {
+                closed,
+                edit,
+                event,
+            } => {
+                if !ledger.settle(closed)? {
+                    return Ok(false);
+                }
+                ledger.withdraw_unsent_card(closed.key())?;
+                // A card that is in the room, or may be, gets its last words.
+                if closed.event_id.is_some() || ledger.pending_card(closed.key())?.is_some() {
+                    ledger.send(edit, now)?;
+                }
+                ledger.announce(event, has_webhook(&event.key.origin), now)?;
+            }
+            Change::Send(draft) => ledger.send(draft, now)?,
+            Change::SayOnce {
+                user_id,
+                what,
+                notice,
+            } => {
+                if ledger.first_time(&notice.key, user_id, what)? {
+                    ledger.send(notice, now)?;
+                }
+            }
+            Change::Announce(event) => {
+                ledger.announce(event, has_webhook(&event.key.origin), now)?;
+            }
+            Change::ForgetText(key) => ledger.forget_answer_text(key)?,
+        }
+    }
+    Ok(true)
+}

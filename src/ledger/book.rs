@@ -1,0 +1,165 @@
+//! The shared front of the ledger: one writer with group commit, one reader.
+//!
+//! Requests queue up while a commit is on its way to the disk; all that are
+//! waiting then share the next transaction. Each request has a savepoint of its
+//! own, so that one that fails takes nothing else with it. Answers go out only
+//! after the commit.
+
+use std::sync::mpsc;
+use std::thread;
+
+use tokio::sync::{broadcast, oneshot};
+
+use super::{Ledger, LedgerError, SqliteLedger};
+use crate::elicitation::Key;
+
+/// The most requests that share one transaction.
+const GROUP: usize = 256;
+/// How many notes a slow listener may fall behind before it has to look for itself.
+const NOTES: usize = 1024;
+
+/// What a commit changed, for those who wait for it. Only a hint to look: whoever lags behind
+/// looks at everything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// A question came to be, in this room.
+    Asked(String),
+    /// A question was closed.
+    Closed(Key),
+    /// Something is to be sent to this room.
+    Outbox(String),
+    /// There is an event for this origin.
+    Event(String),
+}
+
+/// What a job does once its transaction is committed, or could not be.
+type Reply = Box<dyn FnOnce(Result<(), String>) + Send>;
+/// Work to be done in a transaction, or told why there is none.
+type Job = Box<dyn FnOnce(Result<&mut SqliteLedger, String>) -> Reply + Send>;
+
+/// A handle on the ledger; clones share it. The ledger is closed when the last one is dropped.
+#[derive(Clone)]
+pub struct Book {
+    writer: mpsc::Sender<Job>,
+    reader: mpsc::Sender<Job>,
+    notes: broadcast::Sender<Note>,
+}
+
+impl Book {
+    /// Starts the writer and the reader over two connections to the same ledger.
+    ///
+    /// # Errors
+    /// When a thread cannot be started.
+    pub fn start(writer: SqliteLedger, reader: SqliteLedger) -> Result<Self, LedgerError> {
+        let (notes, _) = broadcast::channel(NOTES);
+        let (write_jobs, incoming) = mpsc::channel::<Job>();
+        let (read_jobs, reading) = mpsc::channel::<Job>();
+        let told = notes.clone();
+        spawn("ledger-writer", move || write_all(writer, &incoming, &told))?;
+        spawn("ledger-reader", move || read_all(reader, &reading))?;
+        Ok(Self {
+            writer: write_jobs,
+            reader: read_jobs,
+            notes,
+        })
+    }
+
+    /// Runs `work` inside a transaction and returns once it is on the disk.
+    ///
+    /// When `work` errs, nothing it did is kept.
+    ///
+    /// # Errors
+    /// What `work` says, or that the commit failed, or that the ledger is closed.
+    pub async fn write<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<LedgerError> + Send + 'static,
+        F: FnOnce(&mut dyn Ledger) -> Result<T, E> + Send + 'static,
+    {
+        run(&self.writer, work, true).await
+    }
+
+    /// Runs `work` on what is committed.
+    ///
+    /// # Errors
+    /// What `work` says, or that the ledger is closed.
+    pub async fn read<T, E, F>(&self, work: F) -> Result<T, E>
+    where
+        T: Send + 'static,
+        E: From<LedgerError> + Send + 'static,
+        F: FnOnce(&mut dyn Ledger) -> Result<T, E> + Send + 'static,
+    {
+        run(&self.reader, work, false).await
+    }
+
+    /// What changes from now on.
+    pub fn notes(&self) -> broadcast::Receiver<Note> {
+        self.notes.subscribe()
+    }
+}
+
+async fn run<T, E, F>(jobs: &mpsc::Sender<Job>, work: F, savepoint: bool) -> Result<T, E>
+where
+    T: Send + 'static,
+    E: From<LedgerError> + Send + 'static,
+    F: FnOnce(&mut dyn Ledger) -> Result<T, E> + Send + 'static,
+{
+    let (done, result) = oneshot::channel::<Result<T, E>>();
+    let job: Job = Box::new(move |ledger| {
+        let outcome = match ledger {
+            Ok(ledger) if savepoint => ledger.in_savepoint(work),
+            Ok(ledger) => work(ledger),
+            Err(why) => Err(E::from(LedgerError::Store(why))),
+        };
+        Box::new(move |committed| {
+            // A caller that went away no longer cares; its work is committed all the same.
+            let _ = done.send(match committed {
+                Ok(()) => outcome,
+                Err(why) => Err(E::from(LedgerError::Store(why))),
+            });
+        })
+    });
+    jobs.send(job).map_err(|_| E::from(LedgerError::Closed))?;
+    result.await.map_err(|_| E::from(LedgerError::Closed))?
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), LedgerError> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(body)
+        .map(|_| ())
+        .map_err(|error| LedgerError::Store(error.to_string()))
+}
+
+fn write_all(
+    mut ledger: SqliteLedger,
+    jobs: &mpsc::Receiver<Job>,
+    notes: &broadcast::Sender<Note>,
+) {
+    while let Ok(first) = jobs.recv() {
+        if let Err(error) = ledger.begin() {
+            first(Err(error.to_string()))(Ok(()));
+            continue;
+        }
+        let mut replies = vec![first(Ok(&mut ledger))];
+        while replies.len() < GROUP {
+            let Ok(next) = jobs.try_recv() else { break };
+            replies.push(next(Ok(&mut ledger)));
+        }
+        let committed = ledger.commit().map_err(|error| error.to_string());
+        if committed.is_ok() {
+            for note in ledger.take_notes() {
+                let _ = notes.send(note);
+            }
+        }
+        for reply in replies {
+            reply(committed.clone());
+        }
+    }
+}
+
+fn read_all(mut ledger: SqliteLedger, jobs: &mpsc::Receiver<Job>) {
+    while let Ok(job) = jobs.recv() {
+        job(Ok(&mut ledger))(Ok(()));
+    }
+}

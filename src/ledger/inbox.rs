@@ -1,0 +1,44 @@
+//! What was heard in rooms: ids seen, gaps, what could not be decrypted, the sync token.
+
+use super::LedgerError;
+use super::records::{Gap, Undecrypted};
+use crate::clock::Millis;
+
+/// What was heard in rooms: ids seen, gaps, what could not be decrypted, the sync token.
+pub trait Inbox {
+    /// `true` if this event was not seen before; it belongs to whoever inserts it first.
+    fn see(&mut self, room_id: &str, event_id: &str, now: Millis) -> Result<bool, LedgerError>;
+
+    /// Whether this event was seen before.
+    fn seen(&mut self, room_id: &str, event_id: &str) -> Result<bool, LedgerError>;
+
+    /// Where the next sync continues.
+    fn sync_token(&mut self) -> Result<Option<String>, LedgerError>;
+
+    /// Sets where the next sync continues.
+    fn set_sync_token(&mut self, token: &str) -> Result<(), LedgerError>;
+
+    /// Opens a gap in a room's timeline: nothing is decided there until it is closed.
+    fn open_gap(&mut self, gap: &Gap) -> Result<(), LedgerError>;
+
+    /// All open gaps, oldest first.
+    fn gaps(&mut self) -> Result<Vec<Gap>, LedgerError>;
+
+    /// Keeps an event that arrived while its room had an open gap.
+    fn defer(&mut self, gap_room: &str, event_id: &str, raw: &str) -> Result<(), LedgerError>;
+
+    /// Closes a room's gaps and hands out what was kept meanwhile, in order.
+    fn close_gaps(&mut self, room_id: &str) -> Result<Vec<String>, LedgerError>;
+
+    /// Keeps an event that could not be decrypted yet.
+    fn keep_undecrypted(&mut self, kept: &Undecrypted) -> Result<(), LedgerError>;
+
+    /// What could not be decrypted yet, oldest first.
+    fn undecrypted(&mut self) -> Result<Vec<Undecrypted>, LedgerError>;
+
+    /// Notes that the room was told that this event could not be read.
+    fn mark_told_unreadable(&mut self, room_id: &str, event_id: &str) -> Result<(), LedgerError>;
+
+    /// Drops a kept event, because it was decrypted or is too old.
+    fn drop_undecrypted(&mut self, room_id: &str, event_id: &str) -> Result<(), LedgerError>;
+}

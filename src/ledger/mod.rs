@@ -1,0 +1,67 @@
+//! The durable record: the only truth.
+//!
+//! Everything that must survive a crash is written here first, in one
+//! transaction with whatever caused it: questions, what was heard, what is to
+//! be sent to rooms (the outbox), what is to be told to agents (events and
+//! their deliveries), and the sync token. A crash before the commit leaves no
+//! trace; a crash after it loses nothing.
+//!
+//! [`Ledger`] is the view from inside one transaction, in the words of the
+//! domain. [`Book`] is the shared front: it sends work to the one writer, which
+//! commits many requests together, and to a reader. The trait assumes nothing
+//! about there being a single process: rows are claimed, events belong to
+//! whoever inserts them first, and unique constraints decide.
+
+mod announcements;
+mod apply;
+mod book;
+mod inbox;
+mod outbox;
+mod questions;
+mod records;
+mod sqlite;
+
+pub use announcements::Announcements;
+pub use apply::{HasWebhook, apply};
+pub use book::{Book, Note};
+pub use inbox::Inbox;
+pub use outbox::Outbox;
+pub use questions::Questions;
+pub use records::{Asked, Delivery, Event, Gap, Page, Sending, Sought, Undecrypted};
+pub use sqlite::{SqliteLedger, open};
+
+use crate::clock::Millis;
+pub use crate::desk::{EventDraft, SendDraft, SendKind};
+
+/// Why the ledger could not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LedgerError {
+    /// Another process holds this ledger.
+    #[error("the ledger in {0} is in use by another process")]
+    InUse(String),
+    /// The ledger was written by a newer version of the program.
+    #[error("the ledger is newer than this program: {0}")]
+    TooNew(String),
+    /// The disk or the database failed. Nothing of the transaction was kept; it may be tried again.
+    #[error("the ledger failed: {0}")]
+    Store(String),
+    /// A row holds what this program does not understand.
+    #[error("the ledger holds an unreadable {what}: {why}")]
+    Unreadable {
+        /// Which kind of row.
+        what: &'static str,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// The writer has ended; the process is stopping.
+    #[error("the ledger is closed")]
+    Closed,
+}
+
+/// One transaction's view of the ledger.
+///
+/// All changes made through it are committed together or not at all.
+pub trait Ledger: Questions + Inbox + Outbox + Announcements {
+    /// Deletes closed questions, seen ids, sent rows and events from before `before`.
+    fn prune(&mut self, before: Millis) -> Result<u64, LedgerError>;
+}

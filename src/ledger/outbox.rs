@@ -1,0 +1,42 @@
+//! What is to be sent to rooms, in order, each row under a transaction id fixed for ever.
+
+use super::LedgerError;
+use super::records::Sending;
+use crate::clock::Millis;
+use crate::desk::SendDraft;
+use crate::elicitation::Key;
+
+/// What is to be sent to rooms, in order, each row under a transaction id fixed for ever.
+pub trait Outbox {
+    /// Queues something to be sent to a room. Its transaction id is fixed here, for ever.
+    fn send(&mut self, draft: &SendDraft, now: Millis) -> Result<(), LedgerError>;
+
+    /// The oldest unsent row of each room whose time has come, and when the next one is due.
+    fn sendings_due(&mut self, now: Millis) -> Result<(Vec<Sending>, Option<Millis>), LedgerError>;
+
+    /// Notes that a row is about to be sent: after a crash it may be in the room already.
+    fn mark_attempted(&mut self, seq: i64, now: Millis) -> Result<(), LedgerError>;
+
+    /// Notes that a row stands in the room as this event. `false` when that was known already.
+    fn mark_sent(&mut self, seq: i64, event_id: &str) -> Result<bool, LedgerError>;
+
+    /// Puts a row off after a failure that may pass.
+    fn postpone(&mut self, seq: i64, until: Millis, error: &str) -> Result<(), LedgerError>;
+
+    /// Gives a row up for good.
+    fn drop_sending(&mut self, seq: i64, error: &str) -> Result<(), LedgerError>;
+
+    /// The unsent row with this transaction id.
+    fn sending_by_txn(&mut self, txn_id: &str) -> Result<Option<Sending>, LedgerError>;
+
+    /// The unsent row that holds the card of a question.
+    fn pending_card(&mut self, key: &Key) -> Result<Option<Sending>, LedgerError>;
+
+    /// Drops the card of a question that was never tried. `true` if it was: the room never
+    /// heard of the question and needs no word about its end.
+    fn withdraw_unsent_card(&mut self, key: &Key) -> Result<bool, LedgerError>;
+
+    /// The longest time an unsent row has been waiting since it was first tried, as its first
+    /// attempt's time. `None` when nothing is stuck.
+    fn oldest_attempted(&mut self) -> Result<Option<Millis>, LedgerError>;
+}

@@ -1,0 +1,136 @@
+use rusqlite::params;
+
+use super::SqliteLedger;
+use crate::clock::Millis;
+use crate::ledger::{Gap, Inbox, LedgerError, Undecrypted};
+
+const SYNC_TOKEN: &str = "sync_token";
+
+impl Inbox for SqliteLedger {
+    fn see(&mut self, room_id: &str, event_id: &str, now: Millis) -> Result<bool, LedgerError> {
+        let inserted = self.change(
+            "INSERT INTO seen (room_id, event_id, seen_at) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO NOTHING",
+            params![room_id, event_id, now],
+        )?;
+        Ok(inserted == 1)
+    }
+
+    fn seen(&mut self, room_id: &str, event_id: &str) -> Result<bool, LedgerError> {
+        let found = self.number(
+            "SELECT 1 FROM seen WHERE room_id = ?1 AND event_id = ?2",
+            [room_id, event_id],
+        )?;
+        Ok(found.is_some())
+    }
+
+    fn sync_token(&mut self) -> Result<Option<String>, LedgerError> {
+        self.first(
+            "SELECT value FROM marks WHERE name = ?1",
+            [SYNC_TOKEN],
+            |row| row.get(0),
+        )
+    }
+
+    fn set_sync_token(&mut self, token: &str) -> Result<(), LedgerError> {
+        self.change(
+            "INSERT INTO marks (name, value) VALUES (?1, ?2)
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            [SYNC_TOKEN, token],
+        )?;
+        Ok(())
+    }
+
+    fn open_gap(&mut self, gap: &Gap) -> Result<(), LedgerError> {
+        self.change(
+            "INSERT INTO gaps (room_id, prev_batch, since, found_at) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO NOTHING",
+            params![gap.room_id, gap.prev_batch, gap.since, gap.found_at],
+        )?;
+        Ok(())
+    }
+
+    fn gaps(&mut self) -> Result<Vec<Gap>, LedgerError> {
+        self.all(
+            "SELECT room_id, prev_batch, since, found_at FROM gaps ORDER BY seq",
+            [],
+            |row| {
+                Ok(Gap {
+                    room_id: row.get(0)?,
+                    prev_batch: row.get(1)?,
+                    since: row.get(2)?,
+                    found_at: row.get(3)?,
+                })
+            },
+        )
+    }
+
+    fn defer(&mut self, room_id: &str, event_id: &str, raw: &str) -> Result<(), LedgerError> {
+        self.change(
+            "INSERT INTO deferred (room_id, event_id, raw) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO NOTHING",
+            [room_id, event_id, raw],
+        )?;
+        Ok(())
+    }
+
+    fn close_gaps(&mut self, room_id: &str) -> Result<Vec<String>, LedgerError> {
+        self.change("DELETE FROM gaps WHERE room_id = ?1", [room_id])?;
+        let kept = self.all(
+            "SELECT raw FROM deferred WHERE room_id = ?1 ORDER BY seq",
+            [room_id],
+            |row| row.get(0),
+        )?;
+        self.change("DELETE FROM deferred WHERE room_id = ?1", [room_id])?;
+        Ok(kept)
+    }
+
+    fn keep_undecrypted(&mut self, kept: &Undecrypted) -> Result<(), LedgerError> {
+        self.change(
+            "INSERT INTO undecrypted (room_id, event_id, sender, raw, heard_at, told)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
+            params![
+                kept.room_id,
+                kept.event_id,
+                kept.sender,
+                kept.raw,
+                kept.heard_at,
+                kept.told
+            ],
+        )?;
+        Ok(())
+    }
+
+    fn undecrypted(&mut self) -> Result<Vec<Undecrypted>, LedgerError> {
+        self.all(
+            "SELECT room_id, event_id, sender, raw, heard_at, told FROM undecrypted ORDER BY seq",
+            [],
+            |row| {
+                Ok(Undecrypted {
+                    room_id: row.get(0)?,
+                    event_id: row.get(1)?,
+                    sender: row.get(2)?,
+                    raw: row.get(3)?,
+                    heard_at: row.get(4)?,
+                    told: row.get(5)?,
+                })
+            },
+        )
+    }
+
+    fn mark_told_unreadable(&mut self, room_id: &str, event_id: &str) -> Result<(), LedgerError> {
+        self.change(
+            "UPDATE undecrypted SET told = 1 WHERE room_id = ?1 AND event_id = ?2",
+            [room_id, event_id],
+        )?;
+        Ok(())
+    }
+
+    fn drop_undecrypted(&mut self, room_id: &str, event_id: &str) -> Result<(), LedgerError> {
+        self.change(
+            "DELETE FROM undecrypted WHERE room_id = ?1 AND event_id = ?2",
+            [room_id, event_id],
+        )?;
+        Ok(())
+    }
+}

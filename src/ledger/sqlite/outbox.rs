@@ -1,0 +1,179 @@
+use rusqlite::{Row, params};
+
+use super::{SqliteLedger, from_json, key_params, to_json};
+use crate::clock::{self, Millis};
+use crate::elicitation::Key;
+use crate::ledger::{LedgerError, Note, Outbox, SendDraft, SendKind, Sending};
+
+const COLUMNS: &str =
+    "seq, txn_id, room_id, origin, id, also, kind, content, attempts, attempted_at, created_at";
+
+/// A row of `outbox` before its JSON is read.
+struct Stored {
+    seq: i64,
+    txn_id: String,
+    room_id: String,
+    key: Key,
+    also: String,
+    kind: String,
+    content: String,
+    attempts: u32,
+    attempted_at: Option<Millis>,
+    created_at: Millis,
+}
+
+impl Stored {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            seq: row.get(0)?,
+            txn_id: row.get(1)?,
+            room_id: row.get(2)?,
+            key: Key {
+                origin: row.get(3)?,
+                id: row.get(4)?,
+            },
+            also: row.get(5)?,
+            kind: row.get(6)?,
+            content: row.get(7)?,
+            attempts: row.get(8)?,
+            attempted_at: row.get(9)?,
+            created_at: row.get(10)?,
+        })
+    }
+
+    fn read(self) -> Result<Sending, LedgerError> {
+        let kind = SendKind::from_word(&self.kind).ok_or_else(|| LedgerError::Unreadable {
+            what: "kind of sending",
+            why: format!("{:?} is none", self.kind),
+        })?;
+        Ok(Sending {
+            seq: self.seq,
+            txn_id: self.txn_id,
+            draft: SendDraft {
+                room_id: self.room_id,
+                key: self.key,
+                also: from_json("keys", &self.also)?,
+                kind,
+                content: from_json("content", &self.content)?,
+            },
+            attempts: self.attempts,
+            attempted_at: self.attempted_at,
+            created_at: self.created_at,
+        })
+    }
+}
+
+impl Outbox for SqliteLedger {
+    fn send(&mut self, draft: &SendDraft, now: Millis) -> Result<(), LedgerError> {
+        self.change(
+            "INSERT INTO outbox (txn_id, room_id, origin, id, also, kind, content, next_at, created_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
+            params![
+                clock::fresh_id("elicit_"),
+                draft.room_id,
+                draft.key.origin,
+                draft.key.id,
+                to_json("keys", &draft.also)?,
+                draft.kind.word(),
+                to_json("content", &draft.content)?,
+                now,
+            ],
+        )?;
+        self.note(Note::Outbox(draft.room_id.clone()));
+        Ok(())
+    }
+
+    fn sendings_due(&mut self, now: Millis) -> Result<(Vec<Sending>, Option<Millis>), LedgerError> {
+        let heads = "state = 'pending' AND seq IN
+            (SELECT MIN(seq) FROM outbox WHERE state = 'pending' GROUP BY room_id)";
+        let sql =
+            format!("SELECT {COLUMNS} FROM outbox WHERE {heads} AND next_at <= ?1 ORDER BY seq");
+        let due = self
+            .all(&sql, [now], Stored::from_row)?
+            .into_iter()
+            .map(Stored::read)
+            .collect::<Result<_, _>>()?;
+        let sql = format!("SELECT MIN(next_at) FROM outbox WHERE {heads} AND next_at > ?1");
+        Ok((due, self.number(&sql, [now])?))
+    }
+
+    fn mark_attempted(&mut self, seq: i64, now: Millis) -> Result<(), LedgerError> {
+        self.change(
+            "UPDATE outbox SET attempted_at = COALESCE(attempted_at, ?2) WHERE seq = ?1",
+            [seq, now],
+        )?;
+        Ok(())
+    }
+
+    fn mark_sent(&mut self, seq: i64, event_id: &str) -> Result<bool, LedgerError> {
+        let changed = self.change(
+            "UPDATE outbox SET state = 'sent', event_id = ?2 WHERE seq = ?1 AND state = 'pending'",
+            params![seq, event_id],
+        )?;
+        if changed == 0 {
+            return Ok(false);
+        }
+        for keys in [
+            "origin, id FROM outbox",
+            "value ->> 'origin', value ->> 'id' FROM outbox, json_each(also)",
+        ] {
+            let sql = format!(
+                "INSERT INTO own_events (room_id, event_id, origin, id)
+                 SELECT room_id, event_id, {keys} WHERE seq = ?1 AND kind <> 'reaction'
+                 ON CONFLICT DO NOTHING"
+            );
+            self.change(&sql, [seq])?;
+        }
+        Ok(true)
+    }
+
+    fn postpone(&mut self, seq: i64, until: Millis, error: &str) -> Result<(), LedgerError> {
+        self.change(
+            "UPDATE outbox SET next_at = ?2, attempts = attempts + 1, last_error = ?3 WHERE seq = ?1",
+            params![seq, until, error],
+        )?;
+        Ok(())
+    }
+
+    fn drop_sending(&mut self, seq: i64, error: &str) -> Result<(), LedgerError> {
+        self.change(
+            "UPDATE outbox SET state = 'dropped', last_error = ?2 WHERE seq = ?1 AND state = 'pending'",
+            params![seq, error],
+        )?;
+        Ok(())
+    }
+
+    fn sending_by_txn(&mut self, txn_id: &str) -> Result<Option<Sending>, LedgerError> {
+        let sql = format!("SELECT {COLUMNS} FROM outbox WHERE txn_id = ?1 AND state = 'pending'");
+        self.first(&sql, [txn_id], Stored::from_row)?
+            .map(Stored::read)
+            .transpose()
+    }
+
+    fn pending_card(&mut self, key: &Key) -> Result<Option<Sending>, LedgerError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM outbox
+             WHERE origin = ?1 AND id = ?2 AND kind = 'card' AND state = 'pending'"
+        );
+        self.first(&sql, &key_params(key)[..], Stored::from_row)?
+            .map(Stored::read)
+            .transpose()
+    }
+
+    fn withdraw_unsent_card(&mut self, key: &Key) -> Result<bool, LedgerError> {
+        let changed = self.change(
+            "UPDATE outbox SET state = 'dropped', last_error = 'closed before it was sent'
+             WHERE origin = ?1 AND id = ?2 AND kind = 'card' AND state = 'pending'
+                 AND attempted_at IS NULL",
+            &key_params(key)[..],
+        )?;
+        Ok(changed > 0)
+    }
+
+    fn oldest_attempted(&mut self) -> Result<Option<Millis>, LedgerError> {
+        self.number(
+            "SELECT MIN(attempted_at) FROM outbox WHERE state = 'pending' AND attempts > 0",
+            [],
+        )
+    }
+}

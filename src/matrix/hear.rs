@@ -1,0 +1,292 @@
+//! From room events as the SDK gives them to what the desk wants to hear.
+//!
+//! Reads the raw JSON: typed content drops what it does not know. What cannot matter is dropped
+//! here, before anything is looked up.
+
+use matrix_sdk::Room;
+use matrix_sdk::deserialized_responses::{
+    EncryptionInfo, TimelineEvent, TimelineEventKind, VerificationLevel, VerificationState,
+};
+use matrix_sdk::ruma::UserId;
+use matrix_sdk::ruma::events::room::member::MembershipState;
+use matrix_sdk::ruma::events::room::power_levels::UserPowerLevel;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::clock::Millis;
+use crate::config::AnswerRules;
+use crate::contract::CARD_KEY;
+use crate::desk::{Heard, Said, Sender, Trust, What};
+use crate::ledger::Undecrypted;
+
+/// The parts of a room event that may matter.
+#[derive(Debug, Deserialize)]
+struct RawEvent {
+    #[serde(rename = "type")]
+    event_type: String,
+    event_id: String,
+    sender: String,
+    #[serde(default)]
+    origin_server_ts: Millis,
+    #[serde(default)]
+    state_key: Option<String>,
+    #[serde(default)]
+    redacts: Option<String>,
+    #[serde(default)]
+    content: Value,
+    #[serde(default)]
+    unsigned: Unsigned,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct Unsigned {
+    #[serde(default)]
+    transaction_id: Option<String>,
+}
+
+/// What a room event turned out to be.
+#[derive(Debug)]
+pub(super) enum Listened {
+    /// Something for the desk.
+    Heard(Box<Heard>),
+    /// It cannot be read yet.
+    Locked(Box<Undecrypted>),
+    /// Nothing that can matter.
+    Nothing,
+}
+
+/// What is not read, whoever says it: the bot, agents, named bots.
+pub(super) struct Ear<'a> {
+    /// The room.
+    pub(super) room: &'a Room,
+    /// Its rules.
+    pub(super) rules: &'a AnswerRules,
+    /// Matrix users of agents.
+    pub(super) agents: &'a [String],
+    /// Whether a message may matter, by room.
+    pub(super) wants: &'a (dyn Fn(&Said) -> bool + Sync),
+}
+
+impl Ear<'_> {
+    /// Reads one event of a timeline.
+    pub(super) async fn listen(&self, event: &TimelineEvent, now: Millis) -> Listened {
+        let raw = event.raw();
+        // A malformed event is nobody's answer; it must not take others with it.
+        let Ok(parsed) = raw.deserialize_as_unchecked::<RawEvent>() else {
+            return Listened::Nothing;
+        };
+        if parsed.state_key.is_some() {
+            return Listened::Nothing;
+        }
+        let own = parsed.sender == self.room.own_user_id().as_str();
+        if event.kind.is_utd() {
+            let expected = !own && !self.is_bot(&parsed.sender) && (self.wants)(&Said::default());
+            if !expected {
+                return Listened::Nothing;
+            }
+            return Listened::Locked(Box::new(Undecrypted {
+                room_id: self.room.room_id().to_string(),
+                event_id: parsed.event_id,
+                sender: parsed.sender,
+                raw: raw.json().get().to_owned(),
+                heard_at: now,
+                told: false,
+            }));
+        }
+        let Some(what) = self.what(&parsed, own) else {
+            return Listened::Nothing;
+        };
+        let trust = match &event.kind {
+            TimelineEventKind::Decrypted(decrypted) => trust(&decrypted.encryption_info),
+            _ if self.room.encryption_state().is_encrypted() => Trust::Clear,
+            _ => Trust::Plain,
+        };
+        Listened::Heard(Box::new(Heard {
+            room_id: self.room.room_id().to_string(),
+            sender: self.sender(&parsed.sender).await,
+            event_id: parsed.event_id,
+            sent_at: parsed.origin_server_ts,
+            trust,
+            what,
+        }))
+    }
+
+    fn what(&self, event: &RawEvent, own: bool) -> Option<What> {
+        if own {
+            let card = event.content.get(CARD_KEY).and_then(|card| {
+                let text = |key: &str| card.get(key)?.as_str().map(str::to_owned);
+                Some((text("asked_by")?, text("elicitation_id")?))
+            });
+            let txn_id = event.unsigned.transaction_id.clone();
+            return Some(What::Own { txn_id, card });
+        }
+        if event.event_type == "m.room.redaction" {
+            // Room version 11 moved the field into the content.
+            let inner = event
+                .content
+                .get("redacts")
+                .and_then(Value::as_str)
+                .map(str::to_owned);
+            return inner
+                .or_else(|| event.redacts.clone())
+                .map(|redacts| What::Redaction { redacts });
+        }
+        if event.event_type != "m.room.message" || self.is_bot(&event.sender) {
+            return None;
+        }
+        let said = said(&event.content, self.room.own_user_id())?;
+        (self.wants)(&said).then_some(What::Message(said))
+    }
+
+    fn is_bot(&self, user_id: &str) -> bool {
+        self.rules.is_bot(user_id) || self.agents.iter().any(|agent| agent == user_id)
+    }
+
+    /// The sender as they stand in the room now.
+    async fn sender(&self, user_id: &str) -> Sender {
+        let alone = self.room.joined_members_count() == 2;
+        let unknown = Sender {
+            user_id: user_id.to_owned(),
+            display_name: None,
+            joined: false,
+            power: 0,
+            alone,
+        };
+        let Ok(parsed) = UserId::parse(user_id) else {
+            return unknown;
+        };
+        let member = match self.room.get_member_no_sync(&parsed).await {
+            Ok(Some(member)) => Some(member),
+            // Members are loaded lazily; one that is not there yet is asked for.
+            _ => self.room.get_member(&parsed).await.ok().flatten(),
+        };
+        let Some(member) = member else { return unknown };
+        let power = match self.room.get_user_power_level(&parsed).await {
+            Ok(UserPowerLevel::Infinite) => i64::MAX,
+            Ok(UserPowerLevel::Int(power)) => power.into(),
+            _ => 0,
+        };
+        Sender {
+            display_name: member.display_name().map(str::to_owned),
+            joined: *member.membership() == MembershipState::Join,
+            power,
+            ..unknown
+        }
+    }
+}
+
+/// A message as a person wrote it; `None` for what is never read: notices, emotes, files, cards.
+fn said(content: &Value, bot: &UserId) -> Option<Said> {
+    let relation = content.get("m.relates_to");
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
+    let kind = text(relation.and_then(|relation| relation.get("rel_type")));
+    let target = text(relation.and_then(|relation| relation.get("event_id")));
+    let replaces = target
+        .clone()
+        .filter(|_| kind.as_deref() == Some("m.replace"));
+    // Of an edit only the new content counts.
+    let read = if replaces.is_some() {
+        content.get("m.new_content")?
+    } else {
+        content
+    };
+    if read.get("msgtype").and_then(Value::as_str) != Some("m.text")
+        || content.get(CARD_KEY).is_some()
+        || read.get(CARD_KEY).is_some()
+    {
+        return None;
+    }
+    let mentions_bot = read
+        .pointer("/m.mentions/user_ids")
+        .and_then(Value::as_array)
+        .is_some_and(|users| users.iter().any(|user| user.as_str() == Some(bot.as_str())));
+    let in_reply_to = relation.and_then(|relation| relation.pointer("/m.in_reply_to/event_id"));
+    let falling_back = relation.and_then(|relation| relation.get("is_falling_back"));
+    Some(Said {
+        body: text(read.get("body"))?,
+        in_reply_to: text(in_reply_to),
+        falling_back: falling_back.and_then(Value::as_bool).unwrap_or(false),
+        thread: target.filter(|_| kind.as_deref() == Some("m.thread")),
+        replaces,
+        mentions_bot,
+    })
+}
+
+fn trust(info: &EncryptionInfo) -> Trust {
+    match &info.verification_state {
+        VerificationState::Verified => Trust::Verified,
+        VerificationState::Unverified(
+            VerificationLevel::MismatchedSender | VerificationLevel::VerificationViolation,
+        ) => Trust::Refused,
+        VerificationState::Unverified(_) => Trust::Unverified,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use matrix_sdk::ruma::user_id;
+    use serde_json::json;
+
+    use super::*;
+
+    fn read(content: Value) -> Option<Said> {
+        said(&content, user_id!("@bot:example.org"))
+    }
+
+    #[test]
+    fn only_text_is_read() {
+        assert_eq!(read(json!({"msgtype": "m.notice", "body": "1"})), None);
+        assert_eq!(read(json!({"msgtype": "m.emote", "body": "1"})), None);
+        assert_eq!(read(json!({"msgtype": "m.image", "body": "1"})), None);
+        assert_eq!(read(json!({"body": "1"})), None);
+        assert_eq!(read(json!({"msgtype": "m.text", "body": 1})), None);
+        let said = Said {
+            body: "1".to_owned(),
+            ..Said::default()
+        };
+        assert_eq!(read(json!({"msgtype": "m.text", "body": "1"})), Some(said));
+    }
+
+    #[test]
+    fn a_message_that_carries_a_card_is_never_a_reply() {
+        assert_eq!(
+            read(json!({"msgtype": "m.text", "body": "1", CARD_KEY: {}})),
+            None
+        );
+    }
+
+    #[test]
+    fn an_edit_is_read_from_its_new_content() {
+        let edit = json!({
+            "msgtype": "m.text", "body": "* 2",
+            "m.new_content": {"msgtype": "m.text", "body": "2"},
+            "m.relates_to": {"rel_type": "m.replace", "event_id": "$old"},
+        });
+        let expected = Said {
+            body: "2".to_owned(),
+            replaces: Some("$old".to_owned()),
+            ..Said::default()
+        };
+        assert_eq!(read(edit), Some(expected));
+    }
+
+    #[test]
+    fn a_thread_keeps_its_root_and_says_whether_its_reply_is_only_a_fallback() {
+        let threaded = json!({
+            "msgtype": "m.text", "body": "2", "m.mentions": {"user_ids": ["@bot:example.org"]},
+            "m.relates_to": {
+                "rel_type": "m.thread", "event_id": "$card", "is_falling_back": true,
+                "m.in_reply_to": {"event_id": "$last"},
+            },
+        });
+        let expected = Said {
+            body: "2".to_owned(),
+            in_reply_to: Some("$last".to_owned()),
+            falling_back: true,
+            thread: Some("$card".to_owned()),
+            replaces: None,
+            mentions_bot: true,
+        };
+        assert_eq!(read(threaded), Some(expected));
+    }
+}

@@ -1,0 +1,122 @@
+//! The session's tokens and keys: what may go wrong with them while the bot runs.
+
+use std::sync::Arc;
+
+use matrix_sdk::encryption::recovery::RecoveryState;
+use matrix_sdk::{Client, SessionChange};
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+
+use super::session;
+use crate::config::Config;
+use crate::service::Service;
+
+/// Why the session is lost for good.
+#[derive(Debug, thiserror::Error)]
+#[error("the homeserver no longer accepts the bot's session: {0}")]
+pub struct SessionLost(String);
+
+/// Watches over the session's tokens until the process is to end. A soft logout is answered by
+/// logging in again on the same device.
+///
+/// # Errors
+/// When the session is lost for good: the process ends then, loud, instead of living on deaf.
+pub(crate) async fn watch_session(
+    client: Client,
+    service: Arc<Service>,
+    mut stopping: watch::Receiver<bool>,
+) -> Result<(), SessionLost> {
+    let mut changes = client.subscribe_to_session_changes();
+    loop {
+        let change = tokio::select! {
+            _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
+            change = changes.recv() => change,
+        };
+        match change {
+            Ok(SessionChange::UnknownToken(lost)) => {
+                let outcome = if lost.soft_logout {
+                    session::log_in_again(&service.config().matrix, &client)
+                        .await
+                        .map_err(|error| error.to_string())
+                } else {
+                    let folder = service.config().matrix.data_dir.join("matrix");
+                    Err(format!(
+                        "its device was logged out; remove {} to start as a new device (messages \
+                         encrypted for the old one stay unreadable)",
+                        folder.display()
+                    ))
+                };
+                match outcome {
+                    Ok(()) => tracing::info!("logged in again after a soft logout"),
+                    Err(why) => {
+                        service.health().give_up(&why);
+                        return Err(SessionLost(why));
+                    }
+                }
+            }
+            Ok(SessionChange::TokensRefreshed) | Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return Ok(()),
+        }
+    }
+}
+
+/// Watches for the one error of encryption keys that never heals by itself. Nothing is wiped: the
+/// bot becomes not ready and says how to recover.
+pub(crate) async fn watch_keys(
+    client: Client,
+    service: Arc<Service>,
+    mut stopping: watch::Receiver<bool>,
+) {
+    let mut errors = client.subscribe_to_duplicate_key_upload_errors();
+    loop {
+        tokio::select! {
+            _ = stopping.wait_for(|&stopping| stopping) => return,
+            error = errors.recv() => match error {
+                Ok(_) => {
+                    let folder = service.config().matrix.data_dir.join("matrix");
+                    let why = format!(
+                        "the homeserver holds other encryption keys for this device than {}: \
+                         restore that folder from a backup, or remove it to start as a new device",
+                        folder.display()
+                    );
+                    tracing::error!("{why}");
+                    service.health().give_up(&why);
+                }
+                Err(RecvError::Lagged(_)) => {}
+                Err(RecvError::Closed) => return,
+            },
+        }
+    }
+}
+
+/// Sets up, or restores on a new machine, cross-signing and the key backup from the configured
+/// passphrase. A failure is logged and tried again at the next start; nothing is ever reset.
+pub(crate) async fn recover(client: Client, config: Arc<Config>) {
+    let Some(passphrase) = &config.matrix.recovery_passphrase else {
+        return;
+    };
+    client
+        .encryption()
+        .wait_for_e2ee_initialization_tasks()
+        .await;
+    let recovery = client.encryption().recovery();
+    let outcome = match recovery.state() {
+        RecoveryState::Enabled => return,
+        RecoveryState::Disabled => recovery
+            .enable()
+            .with_passphrase(passphrase.expose())
+            .await
+            .map(|_| "set up"),
+        RecoveryState::Incomplete | RecoveryState::Unknown => recovery
+            .recover(passphrase.expose())
+            .await
+            .map(|()| "restored"),
+    };
+    match outcome {
+        Ok(done) => tracing::info!("cross-signing and key backup {done}"),
+        Err(error) => tracing::error!(
+            error = %error,
+            "cross-signing and key backup are not available: {error}"
+        ),
+    }
+}

@@ -1,0 +1,392 @@
+//! Listening: sync → inbox, one response and one transaction after the other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use matrix_sdk::config::SyncSettings;
+use matrix_sdk::deserialized_responses::TimelineEvent;
+use matrix_sdk::room::MessagesOptions;
+use matrix_sdk::ruma::api::client::filter::FilterDefinition;
+use matrix_sdk::ruma::api::client::sync::sync_events::v3::Filter;
+use matrix_sdk::ruma::presence::PresenceState;
+use matrix_sdk::ruma::{RoomId, UInt};
+use matrix_sdk::sync::{JoinedRoomUpdate, SyncResponse};
+use matrix_sdk::{Client, Room, RoomState};
+use tokio::sync::{Notify, watch};
+
+use super::hear::{Ear, Listened};
+use super::rooms;
+use crate::clock::{self, Millis};
+use crate::desk::Bot;
+use crate::ledger::{Gap, LedgerError, Undecrypted};
+use crate::service::{Batch, Service};
+
+/// How long the homeserver may hold a sync open.
+const LONG_POLL: Duration = Duration::from_secs(30);
+/// A sync that has not ended by then never will.
+const DEADLINE: Duration = Duration::from_secs(180);
+/// The most events of a room in one response.
+const TIMELINE: u32 = 100;
+/// How many pages of history are asked for to fill one hole.
+const PAGES: usize = 50;
+
+/// Why the bot can listen no longer. The process ends; a restart rewinds to what is committed.
+#[derive(Debug, thiserror::Error)]
+pub enum ListenError {
+    /// The SDK could not take a response in, after it had moved its own token on.
+    #[error("a sync response could not be taken in: {0}")]
+    Broken(String),
+    /// A sync did not come to its end.
+    #[error("a sync did not end within {} s", DEADLINE.as_secs())]
+    Hung,
+    /// The ledger does not take it.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// Hears what is said in the rooms.
+pub struct Listener {
+    client: Client,
+    service: Arc<Service>,
+    agents: Vec<String>,
+    /// Told when there may be invitations.
+    invited: Arc<Notify>,
+}
+
+impl Listener {
+    /// A listener for a session; `invited` is told when there may be invitations.
+    pub fn new(client: Client, service: Arc<Service>, invited: Arc<Notify>) -> Self {
+        let agents = service
+            .config()
+            .agents
+            .values()
+            .filter_map(|agent| agent.matrix_user.clone())
+            .collect();
+        Self {
+            client,
+            service,
+            agents,
+            invited,
+        }
+    }
+
+    /// Listens until the process is to end.
+    ///
+    /// # Errors
+    /// When it cannot go on; see [`ListenError`].
+    pub async fn run(self, mut stopping: watch::Receiver<bool>) -> Result<(), ListenError> {
+        let mut failures = 0_u32;
+        // The first response comes at once, so that a restart is ready at once.
+        let mut settings = settings(Duration::ZERO);
+        loop {
+            let synced = tokio::select! {
+                _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
+                synced = tokio::time::timeout(DEADLINE, self.client.sync_once(settings.clone())) => synced,
+            };
+            match synced.map_err(|_| ListenError::Hung)? {
+                Ok(response) => {
+                    failures = 0;
+                    self.take_in(&response).await?;
+                    self.service.health().synced(clock::now());
+                    if !response.rooms.invited.is_empty() {
+                        self.invited.notify_one();
+                    }
+                    self.look_again().await?;
+                    settings = self::settings(LONG_POLL);
+                }
+                // The token has not moved: it is asked for again.
+                Err(matrix_sdk::Error::Http(error)) => {
+                    failures += 1;
+                    let wait = Duration::from_secs(1 << failures.min(5).saturating_sub(1));
+                    let wait_ms = clock::millis(wait);
+                    tracing::warn!(
+                        sync.failures = failures,
+                        wait_ms,
+                        error = %error,
+                        "sync failed {failures} times; next try in {wait_ms} ms"
+                    );
+                    tokio::select! {
+                        _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
+                        () = tokio::time::sleep(wait) => {}
+                    }
+                }
+                Err(error) => return Err(ListenError::Broken(error.to_string())),
+            }
+        }
+    }
+
+    /// Takes one response in: everything it holds and what it decides is one commit.
+    async fn take_in(&self, response: &SyncResponse) -> Result<(), ListenError> {
+        let mut batch = Batch {
+            token: Some(response.next_batch.clone()),
+            ..Batch::default()
+        };
+        let since = self
+            .service
+            .book()
+            .read(|ledger| ledger.sync_token())
+            .await?;
+        for (room_id, update) in &response.rooms.joined {
+            if self.service.interest(room_id.as_str()).is_none() {
+                continue;
+            }
+            if let Some(room) = self.client.get_room(room_id) {
+                self.room(&room, update, since.as_deref(), &mut batch).await;
+            }
+        }
+        for room_id in response.rooms.left.keys() {
+            if self.service.interest(room_id.as_str()).is_some() {
+                batch.lost.push(room_id.to_string());
+            }
+        }
+        self.commit(batch).await
+    }
+
+    /// One room of a response; a hole in its timeline is filled first.
+    async fn room(
+        &self,
+        room: &Room,
+        update: &JoinedRoomUpdate,
+        since: Option<&str>,
+        batch: &mut Batch,
+    ) {
+        let timeline = &update.timeline;
+        if timeline.limited
+            && let Some(prev_batch) = &timeline.prev_batch
+        {
+            let gap = Gap {
+                room_id: room.room_id().to_string(),
+                prev_batch: prev_batch.clone(),
+                since: since.map(str::to_owned),
+                found_at: clock::now(),
+            };
+            match self.fill(room, &gap.prev_batch, gap.since.as_deref()).await {
+                Filling::Filled(events) => self.listen(room, &events, batch).await,
+                Filling::Never(why) => {
+                    let room_id = &gap.room_id;
+                    tracing::warn!(
+                        room.id = %room_id, why,
+                        "what was said in {room_id} while the bot was away cannot be read: {why}"
+                    );
+                    batch.unfillable.push(gap.room_id);
+                }
+                Filling::Later => batch.gaps.push(gap),
+            }
+        }
+        self.listen(room, &timeline.events, batch).await;
+    }
+
+    async fn listen(&self, room: &Room, events: &[TimelineEvent], batch: &mut Batch) {
+        let room_id = room.room_id().to_string();
+        let rules = rooms::rules(self.service.config(), room);
+        let wants = |said: &crate::desk::Said| self.service.wants(&room_id, said);
+        let ear = Ear {
+            room,
+            rules: &rules,
+            agents: &self.agents,
+            wants: &wants,
+        };
+        let now = clock::now();
+        for event in events {
+            match ear.listen(event, now).await {
+                Listened::Heard(heard) => batch.heard.push(*heard),
+                Listened::Locked(locked) => batch.undecrypted.push(*locked),
+                Listened::Nothing => {}
+            }
+        }
+        let bot = Bot {
+            user_id: room.own_user_id().to_string(),
+            display_name: rooms::own_name(room).await,
+        };
+        batch.rooms.insert(room_id, (rules.for_desk(), bot));
+    }
+
+    /// Reads back what a hole holds, oldest first.
+    async fn fill(&self, room: &Room, from: &str, to: Option<&str>) -> Filling {
+        let mut events = Vec::new();
+        let mut from = from.to_owned();
+        for _ in 0..PAGES {
+            let mut options = MessagesOptions::backward().from(Some(from.as_str()));
+            options.limit = UInt::from(TIMELINE);
+            options.to = to.map(str::to_owned);
+            let page = match room.messages(options).await {
+                Ok(page) => page,
+                Err(error) => {
+                    return match refusal(&error) {
+                        Some(why) => Filling::Never(why),
+                        None => Filling::Later,
+                    };
+                }
+            };
+            let known = self.reach_known(room, &page.chunk).await;
+            events.extend(page.chunk);
+            match page.end {
+                Some(end) if end != from && !known => from = end,
+                _ => break,
+            }
+        }
+        events.reverse();
+        Filling::Filled(events)
+    }
+
+    /// Whether a page reaches back to what was taken in before.
+    async fn reach_known(&self, room: &Room, events: &[TimelineEvent]) -> bool {
+        let room_id = room.room_id().to_string();
+        let ids: Vec<String> = events
+            .iter()
+            .filter_map(|event| event.event_id().map(|id| id.to_string()))
+            .collect();
+        let seen = self.service.book().read(move |ledger| {
+            for id in ids {
+                if ledger.seen(&room_id, &id)? {
+                    return Ok::<_, LedgerError>(true);
+                }
+            }
+            Ok(false)
+        });
+        seen.await.unwrap_or(false)
+    }
+
+    /// Tries again what could not be done before: holes, and messages whose keys were missing.
+    async fn look_again(&self) -> Result<(), ListenError> {
+        let (gaps, locked) = self
+            .service
+            .book()
+            .read(|ledger| Ok::<_, LedgerError>((ledger.gaps()?, ledger.undecrypted()?)))
+            .await?;
+        let mut batch = Batch::default();
+        self.fill_again(&gaps, &mut batch).await;
+        let now = clock::now();
+        for kept in locked {
+            self.unlock(kept, now, &mut batch).await;
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.commit(batch).await
+    }
+
+    /// Fills a room's holes at once, from the newest end to the oldest: what was kept meanwhile
+    /// lies between them and is recognised.
+    async fn fill_again(&self, gaps: &[Gap], batch: &mut Batch) {
+        for (index, oldest) in gaps.iter().enumerate() {
+            let room_id = &oldest.room_id;
+            if gaps[..index]
+                .iter()
+                .any(|earlier| earlier.room_id == *room_id)
+            {
+                continue;
+            }
+            let newest = gaps
+                .iter()
+                .rfind(|gap| gap.room_id == *room_id)
+                .unwrap_or(oldest);
+            let room = RoomId::parse(room_id)
+                .ok()
+                .and_then(|id| self.client.get_room(&id));
+            let Some(room) = room.filter(|room| room.state() == RoomState::Joined) else {
+                batch.filled.push(room_id.clone());
+                batch.unfillable.push(room_id.clone());
+                continue;
+            };
+            match self
+                .fill(&room, &newest.prev_batch, oldest.since.as_deref())
+                .await
+            {
+                Filling::Filled(events) => {
+                    self.listen(&room, &events, batch).await;
+                    batch.filled.push(room_id.clone());
+                }
+                Filling::Never(_) => {
+                    self.listen(&room, &[], batch).await;
+                    batch.filled.push(room_id.clone());
+                    batch.unfillable.push(room_id.clone());
+                }
+                Filling::Later => {}
+            }
+        }
+    }
+
+    /// Tries a kept message again.
+    async fn unlock(&self, kept: Undecrypted, now: Millis, batch: &mut Batch) {
+        let room = RoomId::parse(&kept.room_id)
+            .ok()
+            .and_then(|id| self.client.get_room(&id));
+        let (Some(room), Ok(raw)) = (
+            room,
+            serde_json::value::RawValue::from_string(kept.raw.clone()),
+        ) else {
+            batch.resolved.push((kept.room_id, kept.event_id));
+            return;
+        };
+        let raw = matrix_sdk::ruma::serde::Raw::from_json(raw);
+        match room.decrypt_event(&raw, None).await {
+            Ok(event) if !event.kind.is_utd() => {
+                let from = batch.heard.len();
+                self.listen(&room, &[event], batch).await;
+                // It is decided where it is read, not where it once stood.
+                debug_assert!(
+                    batch.heard.len() <= from + 1,
+                    "one event is one message at most"
+                );
+                batch.resolved.push((kept.room_id, kept.event_id));
+            }
+            _ => {
+                let rules = rooms::rules(self.service.config(), &room);
+                let waited = now.saturating_sub(kept.heard_at);
+                if !kept.told && waited >= clock::millis(rules.unreadable_after) {
+                    batch.unreadable.push(kept);
+                }
+            }
+        }
+    }
+
+    /// Commits a batch; a ledger that fails once may not fail twice.
+    async fn commit(&self, batch: Batch) -> Result<(), ListenError> {
+        let mut wait = Duration::from_millis(200);
+        loop {
+            match self.service.take_in(batch.clone()).await {
+                Ok(()) => return Ok(()),
+                Err(error @ LedgerError::Store(_)) if wait < Duration::from_secs(10) => {
+                    let wait_ms = clock::millis(wait);
+                    tracing::error!(wait_ms, error = %error, "the ledger took nothing in; next try in {wait_ms} ms");
+                    tokio::time::sleep(wait).await;
+                    wait *= 3;
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// What came of filling a hole.
+enum Filling {
+    /// What it held, oldest first.
+    Filled(Vec<TimelineEvent>),
+    /// The homeserver will never tell.
+    Never(String),
+    /// It cannot be said now.
+    Later,
+}
+
+/// What the homeserver says when it refuses for good.
+fn refusal(error: &matrix_sdk::Error) -> Option<String> {
+    let answer = error.as_client_api_error()?;
+    let for_good = matches!(answer.status_code.as_u16(), 400 | 403 | 404);
+    for_good.then(|| answer.to_string())
+}
+
+fn settings(long_poll: Duration) -> SyncSettings {
+    let mut filter = FilterDefinition::default();
+    filter.presence.types = Some(Vec::new());
+    filter.room.ephemeral.types = Some(Vec::new());
+    filter.room.timeline.limit = Some(UInt::from(TIMELINE));
+    filter.room.state.lazy_load_options =
+        matrix_sdk::ruma::api::client::filter::LazyLoadOptions::Enabled {
+            include_redundant_members: false,
+        };
+    SyncSettings::new()
+        .timeout(long_poll)
+        .filter(Filter::FilterDefinition(filter))
+        .set_presence(PresenceState::Offline)
+}

@@ -1,0 +1,179 @@
+//! The card: the message that asks.
+
+use serde_json::{Value, json};
+
+use super::draft::{Draft, Span, joined};
+use super::text::{line, line_of, link, shortened};
+use super::{MAX_CONTENT, event_size, labels, moment, without_html_if_too_large, write_prompt};
+use crate::contract::{CARD_KEY, CardOption};
+use crate::elicitation::{self, Elicitation};
+
+/// Characters of prompt that a card keeps when the message is too large with all of
+/// it. Clients that draw the card show 300; the prose has it all.
+const SHORT_PROMPT: usize = 500;
+
+/// Room left for a tag that is not given yet when [`fits`] is asked.
+const TAG_ROOM: usize = 100;
+
+/// The content of the `m.room.message` that asks the question: the prose with all
+/// options, and the card under its key. `show_tag` when another question is open in
+/// the room.
+///
+/// Where it is larger than [`MAX_CONTENT`], the HTML form is left out, then the
+/// card's copy of the prompt is shortened. See [`fits`] for what is larger even then.
+pub fn card(elicitation: &Elicitation, show_tag: bool) -> Value {
+    let question = &elicitation.question;
+    let card = json!(elicitation::card(elicitation).ok());
+    let buttons = card["options"].as_array().map_or(0, Vec::len);
+
+    let mut draft = Draft::default();
+    write_prompt(&mut draft, elicitation);
+    if !question.options.is_empty() {
+        draft.list("Options:", &labels(elicitation, usize::MAX));
+    }
+    draft.paragraph(&how_to_answer(elicitation, buttons, show_tag));
+    if !question.mention.is_empty() {
+        let people = question.mention.iter().cloned().map(Span::Person).collect();
+        let mut spans = vec!["For ".into()];
+        spans.extend(joined(people, ", "));
+        draft.paragraph(&spans);
+    }
+    draft.aside(&context(elicitation));
+
+    let mut content = draft.content("m.text");
+    content[CARD_KEY] = card;
+    if !question.mention.is_empty() {
+        content["m.mentions"] = json!({ "user_ids": question.mention });
+    }
+    if let Some(root) = &question.thread {
+        content["m.relates_to"] = json!({
+            "rel_type": "m.thread",
+            "event_id": root,
+            "is_falling_back": true,
+            "m.in_reply_to": { "event_id": root },
+        });
+    }
+    without_html_if_too_large(&mut content);
+    if event_size(&content) > MAX_CONTENT {
+        content[CARD_KEY]["prompt"] = json!(shortened(question.prompt.clone(), SHORT_PROMPT));
+    }
+    content
+}
+
+/// Whether the question can be put into one event at all. If not, whoever asks is
+/// refused before anything is stored.
+pub fn fits(elicitation: &Elicitation) -> bool {
+    event_size(&card(elicitation, true)) + TAG_ROOM <= MAX_CONTENT
+}
+
+/// What a person has to do, a line each: how, the deadline.
+fn how_to_answer(elicitation: &Elicitation, buttons: usize, show_tag: bool) -> Vec<Span> {
+    let question = &elicitation.question;
+    let count = question.options.len();
+    let mut lines: Vec<Vec<Span>> = Vec::new();
+
+    lines.push(vec![instruction(elicitation).into()]);
+    let rest = match count.saturating_sub(buttons) {
+        0 => None,
+        1 => Some(format!("Option {count} has")),
+        2 => Some(format!("Options {} and {count} have", buttons + 1)),
+        _ => Some(format!("Options {} to {count} have", buttons + 1)),
+    };
+    if let Some(rest) = rest {
+        lines.push(vec![
+            format!("{rest} no button, but can be answered by number or name as well.").into(),
+        ]);
+    }
+    if numbers_clash(&question.options) {
+        lines.push(vec![
+            "A number with # in front, like ".into(),
+            Span::Code(format!("#{count}")),
+            ", always means its place in this list.".into(),
+        ]);
+    }
+    if show_tag {
+        let mut tag = vec![
+            "Another question is open here. This one is ".into(),
+            Span::Code(elicitation.tag.clone()),
+            ": ".into(),
+        ];
+        match tagged_example(elicitation) {
+            Some(example) => tag.extend(["answer it with ".into(), Span::Code(example)]),
+            None => tag.push("put that in front of your answer".into()),
+        }
+        tag.push(", or reply to this message.".into());
+        lines.push(tag);
+    }
+    if let Some(deadline) = question.expires_at {
+        lines.push(vec![
+            format!("Please answer by {}.", moment(deadline)).into(),
+        ]);
+    }
+
+    let mut spans = Vec::new();
+    for line in lines {
+        if !spans.is_empty() {
+            spans.push(Span::Break);
+        }
+        spans.extend(line);
+    }
+    spans
+}
+
+/// The one sentence that says what counts as an answer.
+pub(super) fn instruction(elicitation: &Elicitation) -> &'static str {
+    let question = &elicitation.question;
+    match (question.options.is_empty(), question.free_text) {
+        (true, _) => "Reply to this message with your answer.",
+        (false, false) => "Reply with a number or a name.",
+        (false, true) => {
+            "Reply with a number or a name, or write your own answer (reply to this message)."
+        }
+    }
+}
+
+/// What an answer looks like that says which question it is for. `None` where it
+/// would be a text.
+pub(super) fn tagged_example(elicitation: &Elicitation) -> Option<String> {
+    match elicitation.question.options.len() {
+        0 => None,
+        count => Some(format!("{} {}", elicitation.tag, count.min(2))),
+    }
+}
+
+/// What the asker told about the question, and who asks, on one line.
+pub(super) fn context(elicitation: &Elicitation) -> Vec<Span> {
+    let question = &elicitation.question;
+    let asker = question
+        .asker_name
+        .as_deref()
+        .map(line)
+        .filter(|name| !name.is_empty());
+    let asker = asker.unwrap_or_else(|| line(&question.asked_by));
+    let mut parts: Vec<Span> = [&question.card_title, &question.stage_key]
+        .into_iter()
+        .flatten()
+        // No piece may pretend to be several.
+        .map(|piece| line_of(piece, 200).replace(['·', '∙', '⋅', '‧', '•'], "-"))
+        .filter(|piece| !piece.is_empty())
+        .map(Span::Text)
+        .collect();
+    parts.push(format!("asked by {asker}").into());
+    parts.extend(question.deep_link.as_deref().and_then(link).map(Span::Link));
+    joined(parts, " · ")
+}
+
+/// Whether a label or an id reads as the number of another option.
+fn numbers_clash(options: &[CardOption]) -> bool {
+    (1..).zip(options).any(|(place, option)| {
+        [&option.label, &option.id]
+            .into_iter()
+            .map(|name| name.trim())
+            .any(|name| {
+                let number = !name.is_empty() && name.chars().all(char::is_numeric);
+                // What does not parse has digits of another script: better one note too many.
+                let named = name.parse().unwrap_or(0);
+                number && named != place && named <= options.len()
+            })
+    })
+}

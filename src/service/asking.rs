@@ -1,0 +1,315 @@
+//! Asking and withdrawing.
+
+use super::{RoomFacts, RoomTrouble, Service};
+use crate::clock::{self, Millis};
+use crate::config::AgentConfig;
+use crate::desk::{self, Ask, Asker, Fault};
+use crate::elicitation::{Elicitation, Key, State};
+use crate::ledger::{self, Ledger, LedgerError};
+
+/// What asking came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Asked {
+    /// Whether the question is new; `false` when the same was asked under this id before.
+    pub created: bool,
+    /// The question as it stands.
+    pub elicitation: Elicitation,
+}
+
+/// Why a question was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// A field breaks a rule.
+    #[error("{field} {rule}")]
+    Invalid {
+        /// The field.
+        field: String,
+        /// The rule.
+        rule: String,
+    },
+    /// The agent may not ask in this room.
+    #[error("{message}")]
+    RoomNotAllowed {
+        /// Said to the agent.
+        message: String,
+    },
+    /// The bot is not in the room.
+    #[error("{message}")]
+    RoomNotJoined {
+        /// Said to the agent: whom to invite.
+        message: String,
+    },
+    /// The bot may not send in the room.
+    #[error("{message}")]
+    NoPowerToSend {
+        /// Said to the agent.
+        message: String,
+    },
+    /// Something else was asked under this id.
+    #[error("something else was asked as {id}")]
+    Conflict {
+        /// The id, or the idempotency key.
+        id: String,
+    },
+    /// It cannot be said now whether the question can be asked.
+    #[error("{message}")]
+    Unavailable {
+        /// Said to the agent.
+        message: String,
+    },
+    /// The ledger failed.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+/// While it lives, its room stays on the watch: a question may be on its way into the ledger.
+struct Asking<'a> {
+    service: &'a Service,
+    room_id: String,
+}
+
+impl<'a> Asking<'a> {
+    fn begin(service: &'a Service, room_id: &str) -> Self {
+        service.watch_mut(|watch| watch.begin(room_id));
+        Self {
+            service,
+            room_id: room_id.to_owned(),
+        }
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.service.watch_mut(|watch| watch.end(&self.room_id));
+    }
+}
+
+impl From<Fault> for AskError {
+    fn from(fault: Fault) -> Self {
+        Self::Invalid {
+            field: fault.field,
+            rule: fault.rule,
+        }
+    }
+}
+
+/// Why a question was not withdrawn.
+#[derive(Debug, thiserror::Error)]
+pub enum CancelError {
+    /// The origin has no such elicitation.
+    #[error("no such elicitation")]
+    NotFound,
+    /// It was closed already.
+    #[error("it is {} already", .0.state.word())]
+    NotPending(Box<Elicitation>),
+    /// The ledger failed.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+}
+
+impl Service {
+    /// Takes a question. When this returns, it is on the disk.
+    ///
+    /// # Errors
+    /// See [`AskError`]; nothing was stored then.
+    pub async fn ask(&self, agent: &str, ask: Ask) -> Result<Asked, AskError> {
+        ask.check()?;
+        let fingerprint = ask.fingerprint();
+        // A repeat is answered whatever has become of the room since.
+        let repeat = {
+            let (agent, ask, fingerprint) = (agent.to_owned(), ask.clone(), fingerprint.clone());
+            self.book
+                .read(move |ledger| asked_before(ledger, &agent, &ask, &fingerprint))
+                .await?
+        };
+        if let Some(elicitation) = repeat {
+            return Ok(Asked {
+                created: false,
+                elicitation,
+            });
+        }
+        let config = self
+            .config
+            .agents
+            .get(agent)
+            .ok_or_else(|| AskError::RoomNotAllowed {
+                message: format!("there is no agent {agent}"),
+            })?;
+        let facts = self.room_to_ask_in(config, &ask.room).await?;
+        let asker = Asker {
+            agent: agent.to_owned(),
+            name: config.name.clone(),
+        };
+        // Before the commit: the watch may hold too much, never too little.
+        let _asking = Asking::begin(self, &facts.room_id);
+        let now = clock::now();
+        let id = ask
+            .elicitation_id
+            .clone()
+            .unwrap_or_else(|| clock::fresh_id("elc_"));
+        let config = self.config.clone();
+        self.book
+            .write(move |ledger| {
+                let has_webhook = |origin: &str| Self::has_webhook(&config, origin);
+                if let Some(elicitation) = asked_before(ledger, &asker.agent, &ask, &fingerprint)? {
+                    return Ok(Asked {
+                        created: false,
+                        elicitation,
+                    });
+                }
+                if let Some(card_id) = &ask.card_id {
+                    let older = ledger.pending_about_card(
+                        &asker.agent,
+                        ask.board_id.as_deref(),
+                        card_id,
+                    )?;
+                    for old in older {
+                        let reason = format!("asked again as {id}");
+                        let change = desk::close(&old, State::Superseded, Some(&reason), None, now);
+                        ledger::apply(ledger, &[change], &has_webhook, now)?;
+                    }
+                }
+                let others_open = ledger.any_pending_in(&facts.room_id)?;
+                let tag = ledger.next_tag(&facts.room_id)?;
+                let idempotency_key = ask.idempotency_key.clone();
+                let elicitation = ask.into_elicitation(asker, facts.room_id, id, tag, now)?;
+                let card = desk::card(&elicitation, others_open);
+                if !ledger.insert(&elicitation, &fingerprint, idempotency_key.as_deref())? {
+                    let id = elicitation.question.key.id;
+                    return Err(AskError::Conflict { id });
+                }
+                ledger::apply(ledger, &[desk::Change::Send(card)], &has_webhook, now)?;
+                Ok(Asked {
+                    created: true,
+                    elicitation,
+                })
+            })
+            .await
+    }
+
+    /// The room to ask in, if this agent may and the bot can.
+    async fn room_to_ask_in(&self, agent: &AgentConfig, room: &str) -> Result<RoomFacts, AskError> {
+        if !room.starts_with('!') && !room.starts_with('#') {
+            let rule = "must be a room id like !abc or an alias like #team:example.org".to_owned();
+            return Err(AskError::Invalid {
+                field: "room".to_owned(),
+                rule,
+            });
+        }
+        let everywhere = agent.rooms.iter().any(|allowed| allowed == "*");
+        let not_allowed = || AskError::RoomNotAllowed {
+            message: format!("this agent may not ask in {room}"),
+        };
+        let facts = match self.rooms.locate(room).await {
+            Ok(facts) => facts,
+            // Whether a room exists is nobody's business who may not ask there.
+            Err(_) if !everywhere && !agent.rooms.iter().any(|allowed| allowed == room) => {
+                return Err(not_allowed());
+            }
+            Err(RoomTrouble::Unknown(room)) => {
+                let rule = format!("must be a room that exists; there is no {room}");
+                return Err(AskError::Invalid {
+                    field: "room".to_owned(),
+                    rule,
+                });
+            }
+            Err(RoomTrouble::Away(why)) => {
+                let message = format!("the alias {room} cannot be looked up now: {why}");
+                return Err(AskError::Unavailable { message });
+            }
+        };
+        let named = |allowed: &String| {
+            *allowed == facts.room_id || allowed == room || facts.aliases.contains(allowed)
+        };
+        if !everywhere && !agent.rooms.iter().any(named) {
+            return Err(not_allowed());
+        }
+        let bot = self.rooms.bot();
+        if !facts.joined {
+            let message = format!("the bot is not in {room}: invite {bot}");
+            return Err(AskError::RoomNotJoined { message });
+        }
+        if !facts.may_send {
+            let message =
+                format!("the bot may not send messages in {room}: give {bot} the power to");
+            return Err(AskError::NoPowerToSend { message });
+        }
+        Ok(facts)
+    }
+
+    /// Withdraws a question.
+    ///
+    /// # Errors
+    /// See [`CancelError`].
+    pub async fn cancel(&self, key: &Key) -> Result<Elicitation, CancelError> {
+        let key = key.clone();
+        let config = self.config.clone();
+        let now = clock::now();
+        self.book
+            .write(move |ledger| {
+                let found = ledger.find(&key)?.ok_or(CancelError::NotFound)?;
+                let has_webhook = |origin: &str| Self::has_webhook(&config, origin);
+                let change = desk::close(
+                    &found,
+                    State::Cancelled,
+                    Some("withdrawn by the agent"),
+                    None,
+                    now,
+                );
+                if !ledger::apply(ledger, &[change], &has_webhook, now)? {
+                    return Err(CancelError::NotPending(Box::new(found)));
+                }
+                ledger.find(&key)?.ok_or(CancelError::NotFound)
+            })
+            .await
+    }
+
+    /// Lets everything expire whose deadline has passed. Gives the next deadline.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub async fn expire(&self, now: Millis) -> Result<Option<Millis>, LedgerError> {
+        let config = self.config.clone();
+        self.book
+            .write(move |ledger| {
+                let has_webhook = |origin: &str| Self::has_webhook(&config, origin);
+                loop {
+                    let (due, next) = ledger.due(now)?;
+                    if due.is_empty() {
+                        return Ok(next);
+                    }
+                    for elicitation in due {
+                        let change = desk::close(&elicitation, State::Expired, None, None, now);
+                        ledger::apply(ledger, &[change], &has_webhook, now)?;
+                    }
+                }
+            })
+            .await
+    }
+}
+
+/// What this agent stored under the request's ids, if it is the same question.
+fn asked_before(
+    ledger: &mut dyn Ledger,
+    agent: &str,
+    ask: &Ask,
+    fingerprint: &str,
+) -> Result<Option<Elicitation>, AskError> {
+    let (id, idempotency_key) = (
+        ask.elicitation_id.as_deref(),
+        ask.idempotency_key.as_deref(),
+    );
+    let mut found = ledger.find_asked(agent, id, idempotency_key)?;
+    let same = found.len() == 1
+        && found.iter().all(|asked| {
+            asked.fingerprint == fingerprint
+                && id.is_none_or(|id| id == asked.elicitation.question.key.id)
+        });
+    match found.pop() {
+        None => Ok(None),
+        Some(asked) if same => Ok(Some(asked.elicitation)),
+        Some(asked) => Err(AskError::Conflict {
+            id: asked.elicitation.question.key.id,
+        }),
+    }
+}

@@ -1,0 +1,146 @@
+//! Whether the bot can hear and can speak, and nothing else: one dead webhook or one patient
+//! person makes nobody unready.
+
+use std::sync::RwLock;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use crate::clock::Millis;
+
+/// A sync older than this means that the bot hears nothing: the long poll takes 30 s.
+pub const SYNC_DEADLINE: Millis = 90_000;
+/// A message that could not be sent for this long means that the bot cannot speak.
+pub const SEND_DEADLINE: Millis = 120_000;
+
+/// No time: it has not happened.
+const NEVER: Millis = i64::MIN;
+
+/// The vital signs of the process.
+#[derive(Debug)]
+pub struct Health {
+    started_at: Millis,
+    synced_at: AtomicI64,
+    stuck_since: AtomicI64,
+    hopeless: RwLock<Option<String>>,
+}
+
+/// Whether the bot can hear and speak.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Readiness {
+    /// Whether it can.
+    pub ready: bool,
+    /// Why not, in plain words.
+    pub reasons: Vec<String>,
+}
+
+impl Health {
+    /// The health of a process that has just started.
+    pub fn new(now: Millis) -> Self {
+        Self {
+            started_at: now,
+            synced_at: AtomicI64::new(NEVER),
+            stuck_since: AtomicI64::new(NEVER),
+            hopeless: RwLock::new(None),
+        }
+    }
+
+    /// When the process started.
+    pub fn started_at(&self) -> Millis {
+        self.started_at
+    }
+
+    /// Notes a sync that was committed.
+    pub fn synced(&self, now: Millis) {
+        self.synced_at.store(now, Ordering::Relaxed);
+    }
+
+    /// When the last sync was committed.
+    pub fn synced_at(&self) -> Option<Millis> {
+        Some(self.synced_at.load(Ordering::Relaxed)).filter(|&at| at != NEVER)
+    }
+
+    /// Notes since when the oldest unsent message fails; `None` when none does.
+    pub fn stuck(&self, since: Option<Millis>) {
+        self.stuck_since
+            .store(since.unwrap_or(NEVER), Ordering::Relaxed);
+    }
+
+    /// Notes that this process cannot recover by itself.
+    pub fn give_up(&self, why: &str) {
+        *self
+            .hopeless
+            .write()
+            .unwrap_or_else(std::sync::PoisonError::into_inner) = Some(why.to_owned());
+    }
+
+    /// Whether the bot can hear and speak at `now`.
+    pub fn readiness(&self, now: Millis) -> Readiness {
+        let mut reasons = Vec::new();
+        match self.synced_at() {
+            None => reasons.push("no sync with the homeserver yet".to_owned()),
+            Some(at) if now.saturating_sub(at) > SYNC_DEADLINE => {
+                let seconds = now.saturating_sub(at) / 1000;
+                reasons.push(format!("no sync with the homeserver for {seconds} s"));
+            }
+            Some(_) => {}
+        }
+        let stuck = self.stuck_since.load(Ordering::Relaxed);
+        if stuck != NEVER && now.saturating_sub(stuck) > SEND_DEADLINE {
+            let seconds = now.saturating_sub(stuck) / 1000;
+            reasons.push(format!("a message could not be sent for {seconds} s"));
+        }
+        let hopeless = self
+            .hopeless
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        reasons.extend(hopeless.clone());
+        Readiness {
+            ready: reasons.is_empty(),
+            reasons,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_ready_from_the_first_sync_until_the_deadline() {
+        let health = Health::new(0);
+        assert_eq!(
+            health.readiness(1).reasons,
+            ["no sync with the homeserver yet"]
+        );
+        health.synced(10);
+        assert!(health.readiness(10 + SYNC_DEADLINE).ready);
+        assert_eq!(
+            health.readiness(11 + SYNC_DEADLINE).reasons,
+            ["no sync with the homeserver for 90 s"]
+        );
+    }
+
+    #[test]
+    fn a_stuck_message_makes_it_unready_until_it_is_sent() {
+        let health = Health::new(0);
+        health.synced(SEND_DEADLINE);
+        health.stuck(Some(0));
+        assert!(health.readiness(SEND_DEADLINE).ready);
+        assert_eq!(
+            health.readiness(SEND_DEADLINE + 1).reasons,
+            ["a message could not be sent for 120 s"]
+        );
+        health.stuck(None);
+        assert!(health.readiness(SEND_DEADLINE + 1).ready);
+    }
+
+    #[test]
+    fn a_hopeless_process_says_why() {
+        let health = Health::new(0);
+        health.synced(0);
+        health.give_up("the access token is no longer valid");
+        assert_eq!(
+            health.readiness(1).reasons,
+            ["the access token is no longer valid"]
+        );
+    }
+}

@@ -1,0 +1,304 @@
+//! Taking in what was heard: one sync response, one transaction.
+
+use std::collections::HashMap;
+
+use super::Service;
+use crate::clock::{self, Millis};
+use crate::config::Config;
+use crate::desk::{self, Bot, Change, Heard, Interest, Known, Rules, Said, What, possible_tags};
+use crate::elicitation::{Elicitation, Key, State};
+use crate::ledger::{self, Gap, Ledger, LedgerError, Undecrypted};
+
+/// What one sync response brought, as far as it may matter.
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    /// Where the next sync continues; kept with everything else.
+    pub token: Option<String>,
+    /// The events, in the order of each room's timeline.
+    pub heard: Vec<Heard>,
+    /// Events that could not be decrypted yet.
+    pub undecrypted: Vec<Undecrypted>,
+    /// Holes that could not be filled yet: their rooms decide nothing until they are.
+    pub gaps: Vec<Gap>,
+    /// Rooms whose hole is filled (or cannot be): what `heard` holds of them comes first, then
+    /// what was kept meanwhile.
+    pub filled: Vec<String>,
+    /// Rooms whose hole can never be filled: what was posted there counts as seen.
+    pub unfillable: Vec<String>,
+    /// Kept events that are decrypted now, or will never be: (room, event).
+    pub resolved: Vec<(String, String)>,
+    /// Kept events that cannot be read for so long that the room is told.
+    pub unreadable: Vec<Undecrypted>,
+    /// Rooms the bot was removed from.
+    pub lost: Vec<String>,
+    /// The rules of the rooms and the bot's name in each, by room id.
+    pub rooms: HashMap<String, (Rules, Bot)>,
+}
+
+impl Batch {
+    /// Whether it brings nothing.
+    pub fn is_empty(&self) -> bool {
+        self.token.is_none()
+            && self.heard.is_empty()
+            && self.undecrypted.is_empty()
+            && self.gaps.is_empty()
+            && self.filled.is_empty()
+            && self.unfillable.is_empty()
+            && self.resolved.is_empty()
+            && self.unreadable.is_empty()
+            && self.lost.is_empty()
+    }
+}
+
+impl Service {
+    /// Takes in a batch: everything it holds and what it decides is committed together.
+    ///
+    /// # Errors
+    /// When the ledger fails; then nothing of it was taken in.
+    pub async fn take_in(&self, batch: Batch) -> Result<(), LedgerError> {
+        let config = self.config.clone();
+        let now = clock::now();
+        let rooms: Vec<String> = batch.rooms.keys().cloned().collect();
+        self.book
+            .write(move |ledger| {
+                Hearing {
+                    ledger,
+                    config: &config,
+                    now,
+                }
+                .take_in(&batch)
+            })
+            .await?;
+        self.calm_down(rooms).await
+    }
+
+    /// Rooms in which nothing is pending any more are watched less closely.
+    async fn calm_down(&self, rooms: Vec<String>) -> Result<(), LedgerError> {
+        let watched: Vec<String> = rooms
+            .into_iter()
+            .filter(|room_id| self.interest(room_id) == Some(Interest::Pending))
+            .collect();
+        if watched.is_empty() {
+            return Ok(());
+        }
+        let counted: Vec<(String, u64)> = watched
+            .into_iter()
+            .map(|room_id| {
+                let count = self.watching(|watch| watch.asked(&room_id));
+                (room_id, count)
+            })
+            .collect();
+        let calm: Vec<(String, u64)> = self
+            .book
+            .read(move |ledger| {
+                let mut calm = Vec::new();
+                for (room_id, count) in counted {
+                    if !ledger.any_pending_in(&room_id)? {
+                        calm.push((room_id, count));
+                    }
+                }
+                Ok::<_, LedgerError>(calm)
+            })
+            .await?;
+        for (room_id, count) in calm {
+            self.watch_mut(|watch| watch.calm(&room_id, count));
+        }
+        Ok(())
+    }
+}
+
+/// One transaction of taking in.
+struct Hearing<'a> {
+    ledger: &'a mut dyn Ledger,
+    config: &'a Config,
+    now: Millis,
+}
+
+impl Hearing<'_> {
+    fn take_in(mut self, batch: &Batch) -> Result<(), LedgerError> {
+        for gap in &batch.gaps {
+            self.ledger.open_gap(gap)?;
+        }
+        for room_id in &batch.unfillable {
+            self.ledger.mark_all_visible(room_id)?;
+        }
+        let open_gaps = self.ledger.gaps()?;
+        for heard in &batch.heard {
+            let behind_gap = !batch.filled.contains(&heard.room_id)
+                && open_gaps.iter().any(|gap| gap.room_id == heard.room_id);
+            if behind_gap {
+                let kept = serde_json::to_string(heard).map_err(unreadable)?;
+                self.ledger.defer(&heard.room_id, &heard.event_id, &kept)?;
+            } else {
+                self.hear(heard, batch)?;
+            }
+        }
+        for room_id in &batch.filled {
+            for kept in self.ledger.close_gaps(room_id)? {
+                let heard: Heard = serde_json::from_str(&kept).map_err(unreadable)?;
+                self.hear(&heard, batch)?;
+            }
+        }
+        for kept in &batch.undecrypted {
+            if !self.ledger.seen(&kept.room_id, &kept.event_id)? {
+                self.ledger.keep_undecrypted(kept)?;
+            }
+        }
+        for kept in &batch.unreadable {
+            self.unreadable(kept)?;
+        }
+        for room_id in &batch.lost {
+            self.lost(room_id)?;
+        }
+        for (room_id, event_id) in &batch.resolved {
+            self.ledger.drop_undecrypted(room_id, event_id)?;
+        }
+        if let Some(token) = &batch.token {
+            self.ledger.set_sync_token(token)?;
+        }
+        Ok(())
+    }
+
+    fn hear(&mut self, heard: &Heard, batch: &Batch) -> Result<(), LedgerError> {
+        if !self.ledger.see(&heard.room_id, &heard.event_id, self.now)? {
+            return Ok(());
+        }
+        let changes = match &heard.what {
+            What::Own { txn_id, card } => {
+                self.own(heard, txn_id.as_deref(), card.as_ref())?;
+                return Ok(());
+            }
+            What::Redaction { redacts } => self.redacted(heard, redacts)?,
+            What::Message(said) => self.message(heard, said, batch)?,
+        };
+        self.apply(&changes)
+    }
+
+    /// An own event came back: whatever was sent as it is in the room, and what is said after it
+    /// may be meant for it.
+    fn own(
+        &mut self,
+        heard: &Heard,
+        txn_id: Option<&str>,
+        card: Option<&(String, String)>,
+    ) -> Result<(), LedgerError> {
+        let mut sending = match txn_id {
+            Some(txn_id) => self.ledger.sending_by_txn(txn_id)?,
+            None => None,
+        };
+        if let (None, Some((agent, id))) = (&sending, card) {
+            sending = self.ledger.pending_card(&Key::new(agent, id))?;
+        }
+        if let Some(sending) = sending.filter(|sending| sending.draft.room_id == heard.room_id) {
+            super::posting::sent(
+                self.ledger,
+                &sending,
+                &heard.event_id,
+                self.config,
+                self.now,
+            )?;
+        }
+        self.ledger.mark_visible(&heard.room_id, &heard.event_id)
+    }
+
+    fn redacted(&mut self, heard: &Heard, redacts: &str) -> Result<Vec<Change>, LedgerError> {
+        if let Some(answered) = self.ledger.answered_by_event(&heard.room_id, redacts)? {
+            return Ok(desk::answer_redacted(&answered, heard, self.now));
+        }
+        let reason = "its card was removed from the room";
+        let mut changes = Vec::new();
+        for key in self.ledger.about(&heard.room_id, redacts)? {
+            let found = self.ledger.find(&key)?.filter(|elicitation| {
+                elicitation.state == State::Open && elicitation.event_id.as_deref() == Some(redacts)
+            });
+            if let Some(open) = found {
+                changes.push(desk::close(
+                    &open,
+                    State::Cancelled,
+                    Some(reason),
+                    None,
+                    self.now,
+                ));
+            }
+        }
+        Ok(changes)
+    }
+
+    fn message(
+        &mut self,
+        heard: &Heard,
+        said: &Said,
+        batch: &Batch,
+    ) -> Result<Vec<Change>, LedgerError> {
+        if let Some(replaces) = &said.replaces
+            && let Some(answered) = self.ledger.answered_by_event(&heard.room_id, replaces)?
+        {
+            return Ok(desk::answer_edited(&answered, heard, said, self.now));
+        }
+        let known = self.known(heard, said)?;
+        let (rules, bot) = batch.rooms.get(&heard.room_id).cloned().unwrap_or_default();
+        Ok(desk::judge(heard, said, &known, &rules, &bot, self.now))
+    }
+
+    /// A message could not be decrypted for a while. Its sender is told once, where a question is
+    /// open that it may have answered.
+    fn unreadable(&mut self, kept: &Undecrypted) -> Result<(), LedgerError> {
+        if let Some(open) = self.ledger.open_in(&kept.room_id)?.pop() {
+            let notice = desk::unreadable(&open, &kept.event_id, &kept.sender);
+            self.apply(&[notice])?;
+        }
+        self.ledger
+            .mark_told_unreadable(&kept.room_id, &kept.event_id)
+    }
+
+    /// The bot was removed from a room: what is pending there can reach nobody.
+    fn lost(&mut self, room_id: &str) -> Result<(), LedgerError> {
+        let reason = "the bot was removed from the room";
+        for pending in self.ledger.pending_in(room_id)? {
+            let closed = desk::close(&pending, State::Undeliverable, Some(reason), None, self.now);
+            self.apply(&[closed])?;
+        }
+        Ok(())
+    }
+
+    fn apply(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
+        let has_webhook = |origin: &str| Service::has_webhook(self.config, origin);
+        ledger::apply(self.ledger, changes, &has_webhook, self.now)?;
+        Ok(())
+    }
+
+    /// The open questions of the room, and those the message points at.
+    fn known(&mut self, heard: &Heard, said: &Said) -> Result<Vec<Known>, LedgerError> {
+        let mut found: Vec<Elicitation> = self.ledger.open_in(&heard.room_id)?;
+        for event_id in [&said.in_reply_to, &said.thread].into_iter().flatten() {
+            for key in self.ledger.about(&heard.room_id, event_id)? {
+                found.extend(self.ledger.find(&key)?);
+            }
+        }
+        for tag in possible_tags(&said.body) {
+            found.extend(self.ledger.tagged(&heard.room_id, &tag)?);
+        }
+        let mut known: Vec<Known> = Vec::with_capacity(found.len());
+        for elicitation in found {
+            // A question that is not in the room yet cannot be meant.
+            let listed = known
+                .iter()
+                .any(|other| other.elicitation.key() == elicitation.key());
+            if !listed && elicitation.state != State::Queued {
+                let own_events = self.ledger.events_about(elicitation.key())?;
+                known.push(Known {
+                    elicitation,
+                    own_events,
+                });
+            }
+        }
+        Ok(known)
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> LedgerError {
+    LedgerError::Unreadable {
+        what: "kept event",
+        why: error.to_string(),
+    }
+}

@@ -1,0 +1,244 @@
+//! What the program does for its users, one method a wish: ask, find, wait, cancel, take in what
+//! was heard, note what was posted, let expire.
+//!
+//! Every change is one transaction of the ledger; what comes back is committed.
+
+mod asking;
+mod health;
+mod hearing;
+mod posting;
+
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::watch;
+
+pub use asking::{AskError, Asked, CancelError};
+pub use health::{Health, Readiness};
+pub use hearing::Batch;
+
+use crate::clock::{self, Millis};
+use crate::config::Config;
+use crate::desk::{Interest, Said, Watch};
+use crate::elicitation::{Elicitation, Key};
+use crate::ledger::{Book, LedgerError, Note, Page, Sought};
+
+/// A room as the bot stands in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoomFacts {
+    /// Its id.
+    pub room_id: String,
+    /// Its aliases, as far as they are known.
+    pub aliases: Vec<String>,
+    /// Whether the bot is in it.
+    pub joined: bool,
+    /// Whether the bot's power suffices to send messages.
+    pub may_send: bool,
+}
+
+/// Why nothing can be said about a room.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RoomTrouble {
+    /// Not the name of a room that exists, as far as the homeserver knows.
+    #[error("there is no room {0}")]
+    Unknown(String),
+    /// The homeserver does not answer.
+    #[error("the homeserver does not answer: {0}")]
+    Away(String),
+}
+
+/// What the service wants to know of the bot's rooms.
+pub trait Rooms: Send + Sync {
+    /// Finds a room by id or alias.
+    fn locate<'a>(
+        &'a self,
+        room: &'a str,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Result<RoomFacts, RoomTrouble>> + Send + 'a>>;
+
+    /// The bot's user id.
+    fn bot(&self) -> &str;
+}
+
+/// The service. One for the process, behind an [`Arc`].
+pub struct Service {
+    config: Arc<Config>,
+    book: Book,
+    rooms: Arc<dyn Rooms>,
+    watch: RwLock<Watch>,
+    health: Health,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Service {
+    /// A service over an open ledger. `stopping` turns `true` when the process is to end.
+    ///
+    /// # Errors
+    /// When the ledger cannot be read.
+    pub async fn start(
+        config: Arc<Config>,
+        book: Book,
+        rooms: Arc<dyn Rooms>,
+        stopping: watch::Receiver<bool>,
+    ) -> Result<Arc<Self>, LedgerError> {
+        let known: Vec<(String, bool)> = book.read(|ledger| ledger.rooms()).await?;
+        let mut watch = Watch::default();
+        for (room_id, pending) in known {
+            watch.note(
+                &room_id,
+                if pending {
+                    Interest::Pending
+                } else {
+                    Interest::Over
+                },
+            );
+        }
+        Ok(Arc::new(Self {
+            config,
+            book,
+            rooms,
+            watch: RwLock::new(watch),
+            health: Health::new(clock::now()),
+            stopping,
+        }))
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &Arc<Config> {
+        &self.config
+    }
+
+    /// The ledger.
+    pub fn book(&self) -> &Book {
+        &self.book
+    }
+
+    /// The health of the process.
+    pub fn health(&self) -> &Health {
+        &self.health
+    }
+
+    /// Whether the bot can hear and speak.
+    pub fn readiness(&self) -> Readiness {
+        self.health.readiness(clock::now())
+    }
+
+    /// Turns `true` when the process is to end.
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.stopping.clone()
+    }
+
+    /// Whether a message may matter. Cheap: asked of every message of every room.
+    pub fn wants(&self, room_id: &str, said: &Said) -> bool {
+        self.watching(|watch| watch.wants(room_id, said))
+    }
+
+    /// What may matter in a room.
+    pub fn interest(&self, room_id: &str) -> Option<Interest> {
+        self.watching(|watch| watch.interest(room_id))
+    }
+
+    fn watching<T>(&self, look: impl FnOnce(&Watch) -> T) -> T {
+        // A poisoned lock only means that a reader panicked; the map itself is whole.
+        look(
+            &self
+                .watch
+                .read()
+                .unwrap_or_else(std::sync::PoisonError::into_inner),
+        )
+    }
+
+    fn watch_mut<T>(&self, change: impl FnOnce(&mut Watch) -> T) -> T {
+        change(
+            &mut self
+                .watch
+                .write()
+                .unwrap_or_else(std::sync::PoisonError::into_inner),
+        )
+    }
+
+    /// Whether an agent has a webhook.
+    fn has_webhook(config: &Config, origin: &str) -> bool {
+        config
+            .agents
+            .get(origin)
+            .is_some_and(|agent| agent.webhook.is_some())
+    }
+
+    /// One elicitation of an origin.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub async fn find(&self, key: &Key) -> Result<Option<Elicitation>, LedgerError> {
+        let key = key.clone();
+        self.book.read(move |ledger| ledger.find(&key)).await
+    }
+
+    /// One page of an origin's elicitations.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub async fn list(&self, sought: Sought) -> Result<Page, LedgerError> {
+        self.book.read(move |ledger| ledger.list(&sought)).await
+    }
+
+    /// An elicitation once it is closed, or as it stands when the time is up or the process ends.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub async fn wait(
+        &self,
+        key: &Key,
+        at_most: Duration,
+    ) -> Result<Option<Elicitation>, LedgerError> {
+        // Listening begins before the first look: what is committed in between is not missed.
+        let mut notes = self.book.notes();
+        let mut stopping = self.stopping.clone();
+        let deadline = tokio::time::sleep(at_most);
+        tokio::pin!(deadline);
+        let mut found = self.find(key).await?;
+        while found
+            .as_ref()
+            .is_some_and(|elicitation| !elicitation.state.is_closed())
+        {
+            let look_again = tokio::select! {
+                () = &mut deadline => return Ok(found),
+                _ = stopping.wait_for(|&stopping| stopping) => return Ok(found),
+                note = notes.recv() => match note {
+                    Ok(Note::Closed(closed)) => closed == *key,
+                    Ok(_) => false,
+                    Err(RecvError::Lagged(_)) => true,
+                    Err(RecvError::Closed) => return Ok(found),
+                },
+            };
+            if look_again {
+                found = self.find(key).await?;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The id of a room that is given by id or alias; `None` if there is none.
+    ///
+    /// # Errors
+    /// When the homeserver does not answer.
+    pub async fn room_id_of(&self, room: &str) -> Result<Option<String>, RoomTrouble> {
+        if room.starts_with('!') {
+            return Ok(Some(room.to_owned()));
+        }
+        match self.rooms.locate(room).await {
+            Ok(facts) => Ok(Some(facts.room_id)),
+            Err(RoomTrouble::Unknown(_)) => Ok(None),
+            Err(away @ RoomTrouble::Away(_)) => Err(away),
+        }
+    }
+
+    /// Deletes what is older than the configuration keeps.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub async fn prune(&self, now: Millis) -> Result<u64, LedgerError> {
+        let before = now.saturating_sub(clock::millis(self.config.ledger.keep));
+        self.book.write(move |ledger| ledger.prune(before)).await
+    }
+}

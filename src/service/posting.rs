@@ -1,0 +1,66 @@
+//! What became of the things that were to be sent to rooms.
+
+use super::Service;
+use crate::clock::{self, Millis};
+use crate::config::Config;
+use crate::desk::{self, SendKind};
+use crate::elicitation::State;
+use crate::ledger::{self, Ledger, LedgerError, Sending};
+
+/// Notes that a row of the outbox stands in the room as an event; a card's question becomes open.
+pub(super) fn sent(
+    ledger: &mut dyn Ledger,
+    sending: &Sending,
+    event_id: &str,
+    config: &Config,
+    now: Millis,
+) -> Result<(), LedgerError> {
+    if !ledger.mark_sent(sending.seq, event_id)? || sending.draft.kind != SendKind::Card {
+        return Ok(());
+    }
+    let posted = ledger.mark_posted(&sending.draft.key, event_id)?;
+    if let Some(open) = posted.filter(|elicitation| elicitation.state == State::Open) {
+        let event = desk::announcement(&open);
+        let deliver = Service::has_webhook(config, &event.key.origin);
+        ledger.announce(&event, deliver, now)?;
+    }
+    Ok(())
+}
+
+impl Service {
+    /// Notes that a row of the outbox was sent.
+    ///
+    /// # Errors
+    /// When the ledger fails; the row is then sent again under the same transaction id.
+    pub async fn sent(&self, sending: Sending, event_id: String) -> Result<(), LedgerError> {
+        let config = self.config.clone();
+        let now = clock::now();
+        self.book
+            .write(move |ledger| sent(ledger, &sending, &event_id, &config, now))
+            .await
+    }
+
+    /// Gives a row of the outbox up: the room refuses it for good. A card's question cannot be
+    /// put before anybody then.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub async fn refused(&self, sending: Sending, why: String) -> Result<(), LedgerError> {
+        let config = self.config.clone();
+        let now = clock::now();
+        self.book
+            .write(move |ledger| {
+                ledger.drop_sending(sending.seq, &why)?;
+                if sending.draft.kind != SendKind::Card {
+                    return Ok(());
+                }
+                if let Some(queued) = ledger.find(&sending.draft.key)? {
+                    let has_webhook = |origin: &str| Service::has_webhook(&config, origin);
+                    let closed = desk::close(&queued, State::Undeliverable, Some(&why), None, now);
+                    ledger::apply(ledger, &[closed], &has_webhook, now)?;
+                }
+                Ok(())
+            })
+            .await
+    }
+}
