@@ -23,7 +23,7 @@ use crate::{delivery, http};
 /// How long the parts may take to finish what is in hand.
 const GRACE: Duration = Duration::from_secs(4);
 /// How often what is too old is deleted.
-const HOUSEKEEPING: Duration = Duration::from_secs(3600);
+const HOUSEKEEPING: Duration = Duration::from_hours(1);
 
 /// The bot.
 pub struct Bot;
@@ -54,8 +54,14 @@ impl Bot {
         let token: Option<String> = book.read(|ledger| ledger.sync_token()).await?;
         let client = connect(&config, token.as_deref()).await?;
         let (stop, stopping) = watch::channel(false);
-        let rooms = Arc::new(JoinedRooms::new(client.clone()));
-        let service = Service::start(config.clone(), book.clone(), rooms, stopping.clone()).await?;
+        let rooms = Arc::new(JoinedRooms::new(client.clone(), config.clone()));
+        let service = Service::start(
+            config.clone(),
+            book.clone(),
+            rooms.clone(),
+            stopping.clone(),
+        )
+        .await?;
 
         let mut parts: JoinSet<(&str, anyhow::Result<()>)> = JoinSet::new();
         let invited = Arc::new(Notify::new());
@@ -63,8 +69,16 @@ impl Bot {
         let session = matrix::watch_session(client.clone(), service.clone(), stopping.clone());
         parts.spawn(async { ("session", session.await.map_err(Into::into)) });
         let keys = matrix::watch_keys(client.clone(), service.clone(), stopping.clone());
-        parts.spawn(async { ("keys", Ok(keys.await)) });
-        let heard = Listener::new(client.clone(), service.clone(), invited.clone());
+        parts.spawn(async {
+            keys.await;
+            ("keys", Ok(()))
+        });
+        let heard = Listener::new(
+            client.clone(),
+            service.clone(),
+            rooms.clone(),
+            invited.clone(),
+        );
         let heard = heard.run(stopping.clone());
         parts.spawn(async { ("listener", heard.await.map_err(Into::into)) });
         let spoken = Speaker::new(client.clone(), service.clone()).run(stopping.clone());
@@ -77,9 +91,17 @@ impl Bot {
         parts.spawn(async { ("deadlines", expired.await.map_err(Into::into)) });
         let kept = keep_house(service.clone(), stopping.clone());
         parts.spawn(async { ("housekeeping", kept.await.map_err(Into::into)) });
+        let followed = matrix::follow_aliases(rooms, stopping.clone());
+        parts.spawn(async {
+            followed.await;
+            ("aliases", Ok(()))
+        });
         let joined =
             matrix::accept_invites(client.clone(), config.clone(), invited, stopping.clone());
-        parts.spawn(async { ("invitations", Ok(joined.await)) });
+        parts.spawn(async {
+            joined.await;
+            ("invitations", Ok(()))
+        });
         tokio::spawn(say_when_ready(
             client,
             service.clone(),
@@ -138,7 +160,7 @@ async fn connect(config: &Config, token: Option<&str>) -> anyhow::Result<matrix_
                 let wait_ms = clock::millis(wait);
                 tracing::warn!(wait_ms, error = %error, "{error}; next try in {wait_ms} ms");
                 tokio::time::sleep(wait).await;
-                wait = (wait * 2).min(Duration::from_secs(60));
+                wait = (wait * 2).min(Duration::from_mins(1));
             }
             Err(error) => return Err(error.into()),
         }

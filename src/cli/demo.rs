@@ -71,7 +71,9 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<()> {
         scripted: args.reply.is_some(),
     };
     let agent = Agent::start().await?;
-    let mut stage = until_interrupted(Stage::set_up(&args, &agent, &progress)).await?;
+    // On the heap: the bot starts inside, and that is a large future.
+    let setting_up = Box::pin(Stage::set_up(&args, &agent, &progress));
+    let mut stage = until_interrupted(setting_up).await?;
     let outcome = until_interrupted(perform(args.reply, &mut stage, &agent, screen)).await;
     stage.clear().await;
     outcome

@@ -15,7 +15,7 @@ use matrix_sdk::{Client, Room, RoomState};
 use tokio::sync::{Notify, watch};
 
 use super::hear::{Ear, Listened};
-use super::rooms;
+use super::rooms::{self, JoinedRooms};
 use crate::clock::{self, Millis};
 use crate::desk::Bot;
 use crate::ledger::{Gap, LedgerError, Undecrypted};
@@ -24,7 +24,7 @@ use crate::service::{Batch, Service};
 /// How long the homeserver may hold a sync open.
 const LONG_POLL: Duration = Duration::from_secs(30);
 /// A sync that has not ended by then never will.
-const DEADLINE: Duration = Duration::from_secs(180);
+const DEADLINE: Duration = Duration::from_mins(3);
 /// The most events of a room in one response.
 const TIMELINE: u32 = 100;
 /// How many pages of history are asked for to fill one hole.
@@ -48,6 +48,7 @@ pub enum ListenError {
 pub struct Listener {
     client: Client,
     service: Arc<Service>,
+    rooms: Arc<JoinedRooms>,
     agents: Vec<String>,
     /// Told when there may be invitations.
     invited: Arc<Notify>,
@@ -55,7 +56,12 @@ pub struct Listener {
 
 impl Listener {
     /// A listener for a session; `invited` is told when there may be invitations.
-    pub fn new(client: Client, service: Arc<Service>, invited: Arc<Notify>) -> Self {
+    pub fn new(
+        client: Client,
+        service: Arc<Service>,
+        rooms: Arc<JoinedRooms>,
+        invited: Arc<Notify>,
+    ) -> Self {
         let agents = service
             .config()
             .agents
@@ -65,6 +71,7 @@ impl Listener {
         Self {
             client,
             service,
+            rooms,
             agents,
             invited,
         }
@@ -76,6 +83,13 @@ impl Listener {
     /// When it cannot go on; see [`ListenError`].
     pub async fn run(self, mut stopping: watch::Receiver<bool>) -> Result<(), ListenError> {
         let mut failures = 0_u32;
+        // Nothing is decided by rules that are not known yet.
+        while let Err(error) = self.rooms.look_up_aliases().await {
+            failures += 1;
+            if !pause(failures, &error, &mut stopping).await {
+                return Ok(());
+            }
+        }
         // The first response comes at once, so that a restart is ready at once.
         let mut settings = settings(Duration::ZERO);
         loop {
@@ -97,17 +111,8 @@ impl Listener {
                 // The token has not moved: it is asked for again.
                 Err(matrix_sdk::Error::Http(error)) => {
                     failures += 1;
-                    let wait = Duration::from_secs(1 << failures.min(5).saturating_sub(1));
-                    let wait_ms = clock::millis(wait);
-                    tracing::warn!(
-                        sync.failures = failures,
-                        wait_ms,
-                        error = %error,
-                        "sync failed {failures} times; next try in {wait_ms} ms"
-                    );
-                    tokio::select! {
-                        _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
-                        () = tokio::time::sleep(wait) => {}
+                    if !pause(failures, &error, &mut stopping).await {
+                        return Ok(());
                     }
                 }
                 Err(error) => return Err(ListenError::Broken(error.to_string())),
@@ -178,7 +183,7 @@ impl Listener {
 
     async fn listen(&self, room: &Room, events: &[TimelineEvent], batch: &mut Batch) {
         let room_id = room.room_id().to_string();
-        let rules = rooms::rules(self.service.config(), room);
+        let rules = self.rooms.rules(room.room_id());
         let wants = |said: &crate::desk::Said| self.service.wants(&room_id, said);
         let ear = Ear {
             room,
@@ -332,7 +337,7 @@ impl Listener {
                 batch.resolved.push((kept.room_id, kept.event_id));
             }
             _ => {
-                let rules = rooms::rules(self.service.config(), &room);
+                let rules = self.rooms.rules(room.room_id());
                 let waited = now.saturating_sub(kept.heard_at);
                 if !kept.told && waited >= clock::millis(rules.unreadable_after) {
                     batch.unreadable.push(kept);
@@ -367,6 +372,27 @@ enum Filling {
     Never(String),
     /// It cannot be said now.
     Later,
+}
+
+/// Waits before the homeserver is asked again: 1 s, doubling up to 16 s. `false` when the process
+/// is to end.
+async fn pause(
+    failures: u32,
+    error: &(dyn std::fmt::Display + Sync),
+    stopping: &mut watch::Receiver<bool>,
+) -> bool {
+    let wait = Duration::from_secs(1 << (failures.clamp(1, 5) - 1));
+    let wait_ms = clock::millis(wait);
+    tracing::warn!(
+        sync.failures = failures,
+        wait_ms,
+        error = %error,
+        "the homeserver could not be heard {failures} times; next try in {wait_ms} ms"
+    );
+    tokio::select! {
+        _ = stopping.wait_for(|&stopping| stopping) => false,
+        () = tokio::time::sleep(wait) => true,
+    }
 }
 
 /// What the homeserver says when it refuses for good.

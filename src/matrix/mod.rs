@@ -19,6 +19,6 @@ pub use keys::SessionLost;
 pub(crate) use keys::{recover, watch_keys, watch_session};
 pub use listen::{ListenError, Listener};
 pub use rooms::JoinedRooms;
-pub(crate) use rooms::accept_invites;
+pub(crate) use rooms::{accept_invites, follow_aliases};
 pub use session::{SessionError, connect};
 pub use speak::Speaker;

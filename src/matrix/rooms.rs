@@ -1,8 +1,8 @@
 //! The bot's rooms: finding them, their rules, joining where it is invited.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use matrix_sdk::ruma::events::MessageLikeEventType;
@@ -15,15 +15,10 @@ use crate::clock;
 use crate::config::{AnswerRules, Config, MatrixConfig};
 use crate::service::{RoomFacts, RoomTrouble, Rooms};
 
+/// How often the configured aliases are looked up again.
+const ALIASES_AFTER: Duration = Duration::from_mins(5);
 /// The longest wait between two tries to join a room.
-const LONGEST_WAIT: Duration = Duration::from_secs(600);
-
-/// The rules of a room.
-pub(super) fn rules(config: &Config, room: &Room) -> AnswerRules {
-    let aliases = aliases(room);
-    let aliases: Vec<&str> = aliases.iter().map(String::as_str).collect();
-    config.answers_for(room.room_id().as_str(), &aliases)
-}
+const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
 /// The bot's name in a room.
 pub(super) async fn own_name(room: &Room) -> Option<String> {
@@ -35,28 +30,97 @@ pub(super) async fn own_name(room: &Room) -> Option<String> {
     own.display_name().map(str::to_owned)
 }
 
-fn aliases(room: &Room) -> Vec<String> {
-    room.canonical_alias()
-        .into_iter()
-        .chain(room.alt_aliases())
-        .map(|alias| alias.to_string())
-        .collect()
-}
-
 /// The rooms the bot is in.
 pub struct JoinedRooms {
     client: Client,
     bot: String,
+    config: Arc<Config>,
+    /// Where aliases lead, as the homeserver resolves them. What a room says of its own aliases
+    /// proves nothing: any room may claim any alias.
+    aliases: RwLock<BTreeMap<String, OwnedRoomId>>,
 }
 
 impl JoinedRooms {
     /// The rooms of a session.
-    pub fn new(client: Client) -> Self {
+    pub fn new(client: Client, config: Arc<Config>) -> Self {
         let bot = client
             .user_id()
             .map(ToString::to_string)
             .unwrap_or_default();
-        Self { client, bot }
+        Self {
+            client,
+            bot,
+            config,
+            aliases: RwLock::default(),
+        }
+    }
+
+    /// Asks the homeserver where the configured aliases lead. One that leads nowhere is
+    /// forgotten; one that cannot be asked for keeps its last answer.
+    ///
+    /// # Errors
+    /// When the homeserver did not answer for one of them.
+    pub(crate) async fn look_up_aliases(&self) -> Result<(), RoomTrouble> {
+        let agents = self.config.agents.values();
+        let named: BTreeSet<&String> = agents
+            .flat_map(|agent| &agent.rooms)
+            .chain(self.config.rooms.keys())
+            .filter(|name| name.starts_with('#'))
+            .collect();
+        let mut trouble = Ok(());
+        for alias in named {
+            match self.ask_for(alias).await {
+                Ok(_) => {}
+                Err(RoomTrouble::Unknown(_)) => tracing::warn!(
+                    room.alias = alias,
+                    "the configured alias {alias} leads to no room"
+                ),
+                Err(away) => trouble = Err(away),
+            }
+        }
+        trouble
+    }
+
+    /// Asks the homeserver where an alias leads, and remembers the answer.
+    async fn ask_for(&self, alias: &str) -> Result<OwnedRoomId, RoomTrouble> {
+        let unknown = || RoomTrouble::Unknown(alias.to_owned());
+        let parsed = RoomAliasId::parse(alias).map_err(|_| unknown())?;
+        let outcome = match self.client.resolve_room_alias(&parsed).await {
+            Ok(found) => Ok(found.room_id),
+            Err(error) => Err(match error.as_client_api_error() {
+                Some(answer)
+                    if answer.status_code.is_client_error() && answer.status_code != 429 =>
+                {
+                    unknown()
+                }
+                _ => RoomTrouble::Away(error.to_string()),
+            }),
+        };
+        let mut known = self.aliases.write().unwrap_or_else(PoisonError::into_inner);
+        match &outcome {
+            Ok(room_id) => {
+                known.insert(alias.to_owned(), room_id.clone());
+            }
+            Err(RoomTrouble::Unknown(_)) => {
+                known.remove(alias);
+            }
+            Err(RoomTrouble::Away(_)) => {}
+        }
+        outcome
+    }
+
+    /// The known aliases that lead to a room.
+    fn aliases_of(&self, room_id: &RoomId) -> Vec<String> {
+        let known = self.aliases.read().unwrap_or_else(PoisonError::into_inner);
+        let here = known.iter().filter(|(_, leads_to)| *leads_to == room_id);
+        here.map(|(alias, _)| alias.clone()).collect()
+    }
+
+    /// The rules of a room.
+    pub(super) fn rules(&self, room_id: &RoomId) -> AnswerRules {
+        let aliases = self.aliases_of(room_id);
+        let aliases: Vec<&str> = aliases.iter().map(String::as_str).collect();
+        self.config.answers_for(room_id.as_str(), &aliases)
     }
 
     async fn find(&self, name: &str) -> Result<RoomFacts, RoomTrouble> {
@@ -89,36 +153,23 @@ impl JoinedRooms {
         });
         Ok(RoomFacts {
             room_id: room_id.to_string(),
-            aliases: aliases(&room),
+            aliases: self.aliases_of(&room_id),
             joined: true,
             may_send,
         })
     }
 
-    /// The room's id; an alias of a room the bot is in is known without asking.
+    /// The room's id. While the homeserver is away an alias leads where it last led.
     async fn room_id(&self, name: &str) -> Result<OwnedRoomId, RoomTrouble> {
         if name.starts_with('!') {
             return RoomId::parse(name).map_err(|_| RoomTrouble::Unknown(name.to_owned()));
         }
-        let alias = RoomAliasId::parse(name).map_err(|_| RoomTrouble::Unknown(name.to_owned()))?;
-        let known = self
-            .client
-            .joined_rooms()
-            .into_iter()
-            .find(|room| room.canonical_alias().is_some_and(|known| known == alias));
-        if let Some(room) = known {
-            return Ok(room.room_id().to_owned());
-        }
-        match self.client.resolve_room_alias(&alias).await {
-            Ok(found) => Ok(found.room_id),
-            Err(error) => Err(match error.as_client_api_error() {
-                Some(answer)
-                    if answer.status_code.is_client_error() && answer.status_code != 429 =>
-                {
-                    RoomTrouble::Unknown(name.to_owned())
-                }
-                _ => RoomTrouble::Away(error.to_string()),
-            }),
+        match self.ask_for(name).await {
+            Err(RoomTrouble::Away(why)) => {
+                let known = self.aliases.read().unwrap_or_else(PoisonError::into_inner);
+                known.get(name).cloned().ok_or(RoomTrouble::Away(why))
+            }
+            outcome => outcome,
         }
     }
 }
@@ -207,5 +258,17 @@ async fn join(
             );
             waiting.insert(room_id, (attempt, Instant::now() + wait));
         }
+    }
+}
+
+/// Looks the configured aliases up again now and then: an alias may be moved to another room.
+pub(crate) async fn follow_aliases(rooms: Arc<JoinedRooms>, mut stopping: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            _ = stopping.wait_for(|&stopping| stopping) => return,
+            () = tokio::time::sleep(ALIASES_AFTER) => {}
+        }
+        // While the homeserver is away the last answers hold.
+        let _ = rooms.look_up_aliases().await;
     }
 }

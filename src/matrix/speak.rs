@@ -215,7 +215,7 @@ impl Speaker {
             // invited now and join later.
             EncryptionState::Encrypted if room.joined_members_count() > 1 => None,
             EncryptionState::Encrypted => Some(Outcome::NotYet("waiting for a person to join")),
-            _ => Some(Outcome::NotYet("the room's encryption is not known")),
+            EncryptionState::Unknown => Some(Outcome::NotYet("the room's encryption is not known")),
         }
     }
 

@@ -18,8 +18,8 @@ mod why;
 
 pub use option::{Options, read_option};
 pub use suggest::suggest;
-pub use text::is_blank;
 pub use target::{Bot, Message, Question, Reading, TargetedBy, read};
+pub use text::is_blank;
 
 /// The rule that found an option, or `Text` for a free answer. When several name
 /// the same option it is the first of them, in this order.

@@ -1,0 +1,287 @@
+//! The bot as a process of its own, for tests that kill it.
+
+use std::{
+    fs::File,
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, ExitStatus, Stdio},
+    time::{Duration, Instant},
+};
+
+use matrix_elicit::sandbox::{Account, Synapse};
+use serde_json::{Value, json};
+
+use super::{Api, SOON, WebhookSink, unique};
+
+/// The agent that every configuration has, and whose token [`BotProcess::api`] uses.
+pub const AGENT: &str = "agt_31d0";
+
+/// What is written into the configuration file, with the names of `config.example.toml`.
+pub struct BotConfig {
+    settings: Value,
+    account: Account,
+    token: String,
+    url: String,
+    /// Holds the file, what the bot stores, and its log.
+    folder: tempfile::TempDir,
+}
+
+impl BotConfig {
+    /// A fresh bot account on this homeserver, one agent that may ask everywhere, and a port
+    /// that nobody listens on.
+    pub async fn new(synapse: &Synapse) -> Self {
+        let account = synapse
+            .register(&unique("bot"), "bot-password")
+            .await
+            .unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let token = unique("token-of-the-test-agent");
+        // Below the range of outgoing connections, which would take it while the bot is down.
+        let port = loop {
+            let port = rand::random_range(20_000..32_000);
+            if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+                break port;
+            }
+        };
+        let mut settings = json!({
+            "matrix": {
+                "homeserver": synapse.url(),
+                "user": account.user_id,
+                "password": account.password,
+                "data_dir": folder.path().join("stored"),
+                "join": ["*"],
+            },
+            "http": {"listen": format!("127.0.0.1:{port}")},
+        });
+        settings["agents"][AGENT] = json!({"name": "Builder", "token": token, "rooms": ["*"]});
+        let url = format!("http://127.0.0.1:{port}");
+        Self {
+            settings,
+            account,
+            token,
+            url,
+            folder,
+        }
+    }
+
+    /// Sets a key, its tables made as needed: `("answers.min_power", json!(50))`. A part of the
+    /// key that has dots itself comes with [`BotConfig::with_path`].
+    #[must_use]
+    pub fn with(self, key: &str, value: Value) -> Self {
+        self.with_path(&key.split('.').collect::<Vec<_>>(), value)
+    }
+
+    /// Sets a key by its path: `(&["rooms", "!abc:elicit.test"], json!({…}))`.
+    #[must_use]
+    pub fn with_path(mut self, path: &[&str], value: Value) -> Self {
+        let mut place = &mut self.settings;
+        for part in path {
+            place = &mut place[*part];
+        }
+        *place = value;
+        self
+    }
+
+    /// The agent is told by webhook too.
+    #[must_use]
+    pub fn with_webhook(self, sink: &WebhookSink) -> Self {
+        let webhook = json!({"url": sink.url(), "secret": sink.secret()});
+        self.with_path(&["agents", AGENT, "webhook"], webhook)
+    }
+
+    /// One more agent that may ask everywhere.
+    #[must_use]
+    pub fn with_agent(self, id: &str, token: &str) -> Self {
+        let agent = json!({"name": id, "token": token, "rooms": ["*"]});
+        self.with_path(&["agents", id], agent)
+    }
+
+    /// The file's text.
+    pub fn text(&self) -> String {
+        toml::to_string(&self.settings).unwrap()
+    }
+
+    /// Who the bot is.
+    pub fn user_id(&self) -> &str {
+        &self.account.user_id
+    }
+
+    /// Where the file, the stored state and the log are.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder().join("config.toml")
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder().join("bot.log")
+    }
+}
+
+/// A bot that runs, or ran, and may be started again with the same state.
+pub struct BotProcess {
+    config: BotConfig,
+    child: Option<Child>,
+}
+
+impl BotProcess {
+    /// Starts it and waits until it is ready.
+    pub async fn start(config: BotConfig) -> Self {
+        let mut bot = Self::start_unready(config);
+        bot.wait_ready().await;
+        bot
+    }
+
+    /// Starts it without waiting for anything.
+    pub fn start_unready(config: BotConfig) -> Self {
+        let mut bot = Self {
+            config,
+            child: None,
+        };
+        bot.launch();
+        bot
+    }
+
+    /// Starts it after [`BotProcess::kill9`] or [`BotProcess::terminate`], and waits until it is
+    /// ready; how long that took.
+    pub async fn start_again(&mut self) -> Duration {
+        let began = Instant::now();
+        self.launch();
+        self.wait_ready().await;
+        began.elapsed()
+    }
+
+    /// Waits until `/readyz` answers 200.
+    pub async fn wait_ready(&mut self) {
+        let api = self.api();
+        let ready = async {
+            while !api.is_ready().await {
+                if let Some(status) = self.ended() {
+                    panic!("the bot ended with {status}; its log:\n{}", self.log());
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        let in_time = tokio::time::timeout(SOON, ready).await;
+        assert!(
+            in_time.is_ok(),
+            "the bot did not become ready; its log:\n{}",
+            self.log()
+        );
+    }
+
+    /// Ends it as a power cut would.
+    pub fn kill9(&mut self) {
+        let mut child = self.child.take().expect("the bot runs");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    /// Asks it to end (`SIGTERM`); how it ended and how long that took.
+    pub async fn terminate(&mut self) -> (ExitStatus, Duration) {
+        let began = Instant::now();
+        let child = self.child.as_ref().expect("the bot runs");
+        let sent = Command::new("kill")
+            .args(["-TERM", &child.id().to_string()])
+            .status()
+            .unwrap();
+        assert!(sent.success());
+        (self.wait_ended().await, began.elapsed())
+    }
+
+    /// Waits until it ends by itself.
+    pub async fn wait_ended(&mut self) -> ExitStatus {
+        let ended = async {
+            loop {
+                if let Some(status) = self.ended() {
+                    return status;
+                }
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let Ok(status) = tokio::time::timeout(SOON, ended).await else {
+            panic!("the bot did not end; its log:\n{}", self.log());
+        };
+        self.child = None;
+        status
+    }
+
+    /// The API as its agent uses it.
+    pub fn api(&self) -> Api {
+        Api::new(&self.config.url, &self.config.token)
+    }
+
+    /// Where its API listens.
+    pub fn url(&self) -> &str {
+        &self.config.url
+    }
+
+    /// Who it is in rooms.
+    pub fn user_id(&self) -> &str {
+        self.config.user_id()
+    }
+
+    /// The configuration, for its folder.
+    pub fn config(&self) -> &BotConfig {
+        &self.config
+    }
+
+    /// Everything it has logged, over all its starts.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.config.log()).unwrap_or_default()
+    }
+
+    /// Its resident memory in bytes, on Linux.
+    pub fn resident_bytes(&self) -> Option<u64> {
+        let child = self.child.as_ref()?;
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).ok()?;
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))?;
+        line.trim()
+            .trim_end_matches(" kB")
+            .parse::<u64>()
+            .ok()
+            .map(|kib| kib * 1024)
+    }
+
+    fn launch(&mut self) {
+        assert!(self.child.is_none(), "the bot runs already");
+        std::fs::write(self.config.file(), self.config.text()).unwrap();
+        let log = File::options()
+            .append(true)
+            .create(true)
+            .open(self.config.log())
+            .unwrap();
+        let child = Command::new(env!("CARGO_BIN_EXE_matrix-elicit"))
+            .arg("run")
+            .arg("--config")
+            .arg(self.config.file())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        self.child = Some(child);
+    }
+
+    fn ended(&mut self) -> Option<ExitStatus> {
+        self.child
+            .as_mut()
+            .and_then(|child| child.try_wait().unwrap())
+    }
+}
+
+impl Drop for BotProcess {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        if std::thread::panicking() {
+            eprintln!("the bot's log:\n{}", self.log());
+        }
+    }
+}
