@@ -182,10 +182,15 @@ async fn supervise(
         failure.get_or_insert(why);
     };
     let mut stopping = stop.subscribe();
-    let asked = tokio::select! {
-        _ = stopping.wait_for(|&stopping| stopping) => true,
-        Some(done) = parts.join_next() => { note(done); false }
+    let first = tokio::select! {
+        _ = stopping.wait_for(|&stopping| stopping) => None,
+        done = parts.join_next() => done,
     };
+    // A part that ended because it was asked to may be noticed before the asking is.
+    let asked = *stop.borrow();
+    if let Some(done) = first {
+        note(done);
+    }
     stop.send_replace(true);
     let rest = async {
         while let Some(done) = parts.join_next().await {
