@@ -2,6 +2,7 @@
 
 use divan::{Bencher, black_box};
 use matrix_elicit::contract::CardOption;
+use matrix_elicit::desk::{Interest, Said, Watch};
 use matrix_elicit::reply::{Bot, Message, Options, Question, read, read_option};
 
 fn main() {
@@ -53,10 +54,32 @@ fn lenient_reading(bencher: Bencher, text: &str) {
     bencher.bench_local(|| read_option(black_box(text), black_box(&options), true));
 }
 
+/// The quick way out, before the ledger: the bot watches a thousand rooms, this is none of them.
 #[divan::bench]
 fn a_message_in_a_room_without_a_question(bencher: Bencher) {
-    let message = message("see you at the lunch");
-    bencher.bench_local(|| read(black_box(&message), black_box(&[]), black_box(&BOT)));
+    let mut watch = Watch::default();
+    for room in 0..1000 {
+        watch.note(&format!("!room{room}:example.org"), Interest::Pending);
+    }
+    let said = Said {
+        body: "see you at the lunch".to_owned(),
+        ..Said::default()
+    };
+    let room = "!quiet:example.org";
+    bencher.bench_local(|| black_box(&watch).wants(black_box(room), black_box(&said)));
+}
+
+/// The same in a room whose questions are all over.
+#[divan::bench]
+fn a_message_in_a_room_whose_questions_are_over(bencher: Bencher) {
+    let room = "!done:example.org";
+    let mut watch = Watch::default();
+    watch.note(room, Interest::Over);
+    let said = Said {
+        body: "see you at the lunch".to_owned(),
+        ..Said::default()
+    };
+    bencher.bench_local(|| black_box(&watch).wants(black_box(room), black_box(&said)));
 }
 
 #[divan::bench]

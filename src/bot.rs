@@ -5,11 +5,13 @@
 //! ledger.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use tokio::net::TcpListener;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Notify, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
@@ -45,14 +47,16 @@ impl Bot {
     pub async fn start(config: Config) -> anyhow::Result<RunningBot> {
         let began = Instant::now();
         let config = Arc::new(config);
+        make_private(&config.matrix.data_dir)?;
         let book = ledger::open(&config.matrix.data_dir)?;
-        let listener = TcpListener::bind(config.http.listen)
-            .await
+        let door = std::net::TcpListener::bind(config.http.listen)
             .with_context(|| format!("http.listen: cannot listen on {}", config.http.listen))?;
-        let http_addr = listener.local_addr()?;
+        door.set_nonblocking(true)?;
+        let http_addr = door.local_addr()?;
         let metrics = http::metrics_recorder();
         let token: Option<String> = book.read(|ledger| ledger.sync_token()).await?;
-        let client = connect(&config, token.as_deref()).await?;
+        let client = connect(&config, token.as_deref(), &door).await?;
+        let listener = TcpListener::from_std(door)?;
         let (stop, stopping) = watch::channel(false);
         let rooms = Arc::new(JoinedRooms::new(client.clone(), config.clone()));
         let service = Service::start(
@@ -95,6 +99,11 @@ impl Bot {
         parts.spawn(async {
             followed.await;
             ("aliases", Ok(()))
+        });
+        let logged = keep_journal(service.clone(), stopping.clone());
+        parts.spawn(async {
+            logged.await;
+            ("journal", Ok(()))
         });
         let joined =
             matrix::accept_invites(client.clone(), config.clone(), invited, stopping.clone());
@@ -150,21 +159,58 @@ impl RunningBot {
     }
 }
 
-/// Connects to the homeserver; one that is away is waited for.
-async fn connect(config: &Config, token: Option<&str>) -> anyhow::Result<matrix_sdk::Client> {
+/// Makes the data folder, for its owner alone. A folder that is there already is left as it is,
+/// with a word if others can read it: whoever reads it reads the rooms.
+fn make_private(folder: &Path) -> anyhow::Result<()> {
+    let wrong = || format!("matrix.data_dir: {}", folder.display());
+    let mut builder = std::fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+        builder.mode(0o700);
+        if let Ok(there) = std::fs::metadata(folder)
+            && there.permissions().mode() & 0o077 != 0
+        {
+            let folder = folder.display();
+            tracing::warn!("{folder} can be read by others than its owner: chmod 700 {folder}");
+        }
+    }
+    builder.create(folder).with_context(wrong)
+}
+
+/// Connects to the homeserver; one that is away is waited for. Meanwhile whoever knocks at the door
+/// is told so.
+async fn connect(
+    config: &Config,
+    token: Option<&str>,
+    door: &std::net::TcpListener,
+) -> anyhow::Result<matrix_sdk::Client> {
     let mut wait = Duration::from_secs(1);
-    loop {
+    let (stop, stopping) = watch::channel(false);
+    let mut waiting = None;
+    let client = loop {
         match matrix::connect(&config.matrix, token).await {
-            Ok(client) => return Ok(client),
+            Ok(client) => break client,
             Err(error) if error.may_pass() => {
                 let wait_ms = clock::millis(wait);
-                tracing::warn!(wait_ms, error = %error, "{error}; next try in {wait_ms} ms");
+                tracing::warn!(wait_ms, "{error}; next try in {wait_ms} ms");
+                if waiting.is_none() {
+                    let door = TcpListener::from_std(door.try_clone()?)?;
+                    let told = http::serve_waiting(door, error.to_string(), stopping.clone());
+                    waiting = Some(tokio::spawn(told));
+                }
                 tokio::time::sleep(wait).await;
                 wait = (wait * 2).min(Duration::from_mins(1));
             }
             Err(error) => return Err(error.into()),
         }
+    };
+    stop.send_replace(true);
+    if let Some(waiting) = waiting {
+        waiting.await?;
     }
+    Ok(client)
 }
 
 /// Waits for the first part to end, takes the others down, and gives the first failure.
@@ -236,6 +282,28 @@ async fn expire(
                     break;
                 },
             }
+        }
+    }
+}
+
+/// Logs how questions end, once that is on the disk.
+async fn keep_journal(service: Arc<Service>, mut stopping: watch::Receiver<bool>) {
+    let mut notes = service.book().notes();
+    loop {
+        let note = tokio::select! {
+            _ = stopping.wait_for(|&stopping| stopping) => return,
+            note = notes.recv() => note,
+        };
+        match note {
+            Ok(Note::Closed(key)) => {
+                if let Ok(Some(closed)) = service.find(&key).await {
+                    let (state, id, origin) = (closed.state.word(), &key.id, &key.origin);
+                    tracing::info!(elicitation.id = %id, agent.id = %origin, state, "{id} of {origin} is {state}");
+                }
+            }
+            // Under such a load the log is not what matters.
+            Ok(_) | Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => return,
         }
     }
 }

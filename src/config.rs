@@ -102,7 +102,7 @@ pub struct MatrixConfig {
     #[serde(default)]
     #[schemars(extend("items" = { "type": "string", "format": "inviter" }, "x-example" = ["example.org", "@*:partner.example"]))]
     pub join: Option<Vec<Pattern>>,
-    /// What a command to the bot begins with.
+    /// What a command to the bot begins with. There are no commands yet.
     #[serde(default = "MatrixConfig::default_prefix")]
     #[schemars(extend("format" = "prefix"))]
     pub prefix: String,
@@ -136,11 +136,11 @@ pub struct HttpConfig {
     #[serde(default = "HttpConfig::default_listen")]
     #[schemars(with = "String", extend("format" = "listen"))]
     pub listen: SocketAddr,
-    /// Where the API is reached from outside, for whatever links to it.
+    /// Where the API is reached from outside, for whatever links to it. Nothing does yet.
     #[serde(deserialize_with = "values::some_url")]
     #[schemars(with = "Option<String>", extend("format" = "http-url", "x-example" = "https://elicit.example.org"))]
     pub public_url: Option<Url>,
-    /// With it the operator's commands speak to the running bot. Left out, they cannot.
+    /// With it the operator's commands speak to the running bot. There are none yet.
     #[schemars(extend("format" = "token", "x-example" = "env:ELICIT_OPERATOR_TOKEN"))]
     pub operator_token: Option<Secret>,
 }
@@ -242,7 +242,8 @@ pub struct AgentConfig {
     #[serde(default)]
     #[schemars(extend("minLength" = 1, "x-example" = "Builder"))]
     pub name: Option<String>,
-    /// The one word that people call this agent by in a room. Left out, it is the id.
+    /// The one word that people call this agent by in a room. Left out, it is the id. Not
+    /// used yet.
     #[serde(default)]
     #[schemars(extend("format" = "call", "x-example" = "builder"))]
     pub call: Option<String>,
@@ -254,7 +255,7 @@ pub struct AgentConfig {
     #[serde(default)]
     #[schemars(extend("format" = "user-id", "x-example" = "@builder:example.org"))]
     pub matrix_user: Option<String>,
-    /// Who is who: the agent's ids for people, and their Matrix accounts.
+    /// Who is who: the agent's ids for people, and their Matrix accounts. Not used yet.
     #[serde(default)]
     #[schemars(extend("additionalProperties" = { "type": "string", "format": "user-id" }, "x-example" = { "U024BE7LH": "@ada:example.org" }))]
     pub people: BTreeMap<String, String>,

@@ -108,7 +108,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 fn log_to_stderr(level: &str) {
     let chosen = EnvFilter::try_from_default_env();
     let default = format!(
-        "warn,matrix_elicit={level},matrix_sdk=error,matrix_sdk::http_client=off,matrix_sdk_crypto=error,matrix_sdk_base=error"
+        "warn,matrix_elicit={level},matrix_sdk=off,matrix_sdk_crypto=error,matrix_sdk_base=error"
     );
     tracing_subscriber::fmt()
         .with_env_filter(chosen.unwrap_or_else(|_| EnvFilter::new(default)))

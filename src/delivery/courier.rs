@@ -4,15 +4,13 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
-use super::backoff;
 use super::webhook::{Hook, Outcome};
+use super::{backoff, woken};
 use crate::clock::{self, Millis};
-use crate::ledger::{Book, Delivery, Ledger, LedgerError, Note};
+use crate::ledger::{Book, Delivery, Ledger, LedgerError};
 
 /// So many calls to one agent at a time.
 pub const PARALLEL: usize = 8;
@@ -85,7 +83,7 @@ impl Courier {
             };
             tokio::select! {
                 Some(done) = calls.join_next() => { in_hand.remove(&done?); }
-                open = self.woken(&mut notes) => if !open { break },
+                open = woken(&mut notes, &self.agent) => if !open { break },
                 () = tokio::time::sleep(sleep) => {}
                 _ = stopping.wait_for(|stopping| *stopping) => break,
             }
@@ -107,19 +105,6 @@ impl Courier {
         self.book
             .read(move |ledger| ledger.deliveries_due(&agent, now, PARALLEL))
             .await
-    }
-
-    /// Waits until there may be something new for this agent. `false` when the ledger is closed.
-    async fn woken(&self, notes: &mut Receiver<Note>) -> bool {
-        loop {
-            match notes.recv().await {
-                Ok(Note::Event(origin)) if origin == self.agent => return true,
-                Ok(_) => {}
-                // Some notes were missed; this agent's may be among them.
-                Err(RecvError::Lagged(_)) => return true,
-                Err(RecvError::Closed) => return false,
-            }
-        }
     }
 
     /// Calls the webhook once and notes how it went. Gives back the delivery's number.

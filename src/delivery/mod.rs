@@ -21,13 +21,15 @@ use std::sync::Arc;
 
 use serde_json::json;
 use standardwebhooks::WebhookError;
+use tokio::sync::broadcast::Receiver;
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
 use crate::clock;
 use crate::config::Config;
 use crate::elicitation::timestamp;
-use crate::ledger::{Book, Event};
+use crate::ledger::{Book, Event, Note};
 use courier::Courier;
 use webhook::Hook;
 
@@ -57,6 +59,19 @@ pub enum DeliveryError {
 pub fn envelope(event: &Event) -> String {
     json!({ "type": event.event_type, "timestamp": timestamp(event.at), "data": event.body })
         .to_string()
+}
+
+/// Waits until there may be a new event for this agent. `false` when the ledger is closed.
+pub async fn woken(notes: &mut Receiver<Note>, agent: &str) -> bool {
+    loop {
+        match notes.recv().await {
+            Ok(Note::Event(origin)) if origin == agent => return true,
+            Ok(_) => {}
+            // Some notes were missed; this agent's may be among them.
+            Err(RecvError::Lagged(_)) => return true,
+            Err(RecvError::Closed) => return false,
+        }
+    }
 }
 
 /// Delivers to every agent that has a webhook until `stopping` becomes true or its sender is gone;

@@ -13,6 +13,7 @@ use serde_json::Value;
 use standardwebhooks::Webhook;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
+use tokio::sync::broadcast;
 use tokio::task::JoinHandle;
 
 use super::*;
@@ -44,15 +45,15 @@ impl Call {
     }
 }
 
-/// An agent's receiver: answers with what it was told to, in order, then 200.
+/// An agent's receiver: answers with what it was told to, in order, then 200 after a delay.
 #[derive(Clone, Default)]
-struct Receiver {
+struct Endpoint {
     calls: Arc<Mutex<Vec<Call>>>,
     answers: Arc<Mutex<VecDeque<Response>>>,
     delay: Duration,
 }
 
-impl Receiver {
+impl Endpoint {
     fn answering(answers: impl IntoIterator<Item = Response>) -> Self {
         Self {
             answers: Arc::new(Mutex::new(answers.into_iter().collect())),
@@ -96,16 +97,19 @@ impl Receiver {
     }
 }
 
-async fn receive(State(receiver): State<Receiver>, headers: HeaderMap, body: Bytes) -> Response {
+async fn receive(State(receiver): State<Endpoint>, headers: HeaderMap, body: Bytes) -> Response {
     let body = String::from_utf8(body.to_vec()).unwrap();
     receiver.calls.lock().unwrap().push(Call {
         at: Instant::now(),
         headers,
         body,
     });
-    tokio::time::sleep(receiver.delay).await;
     let answer = receiver.answers.lock().unwrap().pop_front();
-    answer.unwrap_or_else(|| StatusCode::OK.into_response())
+    if let Some(answer) = answer {
+        return answer;
+    }
+    tokio::time::sleep(receiver.delay).await;
+    StatusCode::OK.into_response()
 }
 
 fn status(status: StatusCode) -> Response {
@@ -139,13 +143,16 @@ impl Office {
         let book = opened.unwrap();
         let mut config =
             "[matrix]\nhomeserver = \"https://x.org\"\nuser = \"@elicit:x.org\"\n".to_owned();
+        let secret = format!("secret = \"{SECRET}\"");
+        let secret = if extra.contains("secret") {
+            ""
+        } else {
+            &secret
+        };
         for (agent, url) in agents {
-            config += &*format!(
-                "[agents.{agent}]\ntoken = \"{agent}-token-0123456\"\n[agents.{agent}.webhook]\nurl = \"{url}\"\n{extra}\n"
-            );
-            if !extra.contains("secret") {
-                config += &*format!("secret = \"{SECRET}\"\n");
-            }
+            let webhook = format!("[agents.{agent}.webhook]\nurl = \"{url}\"\n{secret}\n{extra}\n");
+            let agent = format!("[agents.{agent}]\ntoken = \"{agent}-token-0123456\"\n");
+            config.extend([agent, webhook]);
         }
         let config = toml::from_str(&config).unwrap();
         let (stop, stopping) = watch::channel(false);
@@ -209,7 +216,7 @@ impl Office {
 
 #[tokio::test]
 async fn an_event_arrives_whole_and_signed_by_every_secret() {
-    let receiver = Receiver::default();
+    let receiver = Endpoint::default();
     let secrets = format!("secret = [\"{SECRET}\", \"{NEXT_SECRET}\"]");
     let office = Office::start(&[("builder", &receiver.serve().await)], &secrets).await;
     let event = office.announce("builder", "e1", "yes").await;
@@ -239,7 +246,7 @@ async fn an_event_arrives_whole_and_signed_by_every_secret() {
 
 #[tokio::test]
 async fn a_failure_is_tried_again_under_the_same_id_a_second_later() {
-    let receiver = Receiver::answering([status(StatusCode::SERVICE_UNAVAILABLE)]);
+    let receiver = Endpoint::answering([status(StatusCode::SERVICE_UNAVAILABLE)]);
     let office = Office::start(&[("builder", &receiver.serve().await)], "").await;
     let event = office.announce("builder", "e1", "yes").await;
     let calls = receiver.wait_for(2).await;
@@ -261,10 +268,10 @@ async fn a_failure_is_tried_again_under_the_same_id_a_second_later() {
 
 #[tokio::test]
 async fn a_redirect_is_a_failure_and_is_not_followed() {
-    let elsewhere = Receiver::default();
+    let elsewhere = Endpoint::default();
     let location = elsewhere.serve().await;
     let redirect = (StatusCode::TEMPORARY_REDIRECT, [("location", location)]).into_response();
-    let receiver = Receiver::answering([redirect]);
+    let receiver = Endpoint::answering([redirect]);
     let office = Office::start(&[("builder", &receiver.serve().await)], "").await;
     office.announce("builder", "e1", "yes").await;
     receiver.wait_for(2).await;
@@ -274,7 +281,7 @@ async fn a_redirect_is_a_failure_and_is_not_followed() {
 
 #[tokio::test]
 async fn a_receiver_that_is_gone_parks_at_once_and_what_waits_goes_on() {
-    let receiver = Receiver::answering([status(StatusCode::GONE)]);
+    let receiver = Endpoint::answering([status(StatusCode::GONE)]);
     let office = Office::start(&[("builder", &receiver.serve().await)], "").await;
     office.announce("builder", "e1", "one").await;
     office.counts(0, 1).await;
@@ -285,7 +292,7 @@ async fn a_receiver_that_is_gone_parks_at_once_and_what_waits_goes_on() {
 
 #[tokio::test]
 async fn what_failed_for_too_long_is_parked() {
-    let receiver = Receiver::answering([status(StatusCode::INTERNAL_SERVER_ERROR)]);
+    let receiver = Endpoint::answering([status(StatusCode::INTERNAL_SERVER_ERROR)]);
     let office = Office::start(
         &[("builder", &receiver.serve().await)],
         "park_after = \"1h\"",
@@ -299,7 +306,7 @@ async fn what_failed_for_too_long_is_parked() {
 
 #[tokio::test]
 async fn nothing_overtakes_within_one_elicitation_and_nothing_waits_across() {
-    let receiver = Receiver::answering([status(StatusCode::BAD_GATEWAY)]);
+    let receiver = Endpoint::answering([status(StatusCode::BAD_GATEWAY)]);
     let office = Office::start(&[("builder", &receiver.serve().await)], "").await;
     office.announce("builder", "e1", "first").await;
     receiver.wait_for(1).await;
@@ -314,8 +321,8 @@ async fn nothing_overtakes_within_one_elicitation_and_nothing_waits_across() {
 
 #[tokio::test]
 async fn a_slow_webhook_delays_no_other_agent_and_gets_few_calls_at_a_time() {
-    let slow = Receiver::slow(Duration::from_secs(60));
-    let quick = Receiver::default();
+    let slow = Endpoint::slow(Duration::from_mins(1));
+    let quick = Endpoint::default();
     let agents = [("slow", slow.serve().await), ("quick", quick.serve().await)];
     let agents = agents.each_ref().map(|(agent, url)| (*agent, url.as_str()));
     let office = Office::start(&agents, "").await;
@@ -335,7 +342,7 @@ async fn a_slow_webhook_delays_no_other_agent_and_gets_few_calls_at_a_time() {
 
 #[tokio::test]
 async fn more_than_fit_at_once_all_arrive() {
-    let receiver = Receiver::slow(Duration::from_millis(20));
+    let receiver = Endpoint::slow(Duration::from_millis(20));
     let office = Office::start(&[("builder", &receiver.serve().await)], "").await;
     let mut expected = Vec::new();
     for number in 0..40 {
@@ -356,7 +363,7 @@ async fn more_than_fit_at_once_all_arrive() {
 
 #[tokio::test]
 async fn a_crash_between_the_call_and_its_mark_sends_again_under_the_same_id() {
-    let receiver = Receiver::slow(Duration::from_millis(300));
+    let receiver = Endpoint::slow(Duration::from_millis(300));
     let url = receiver.serve().await;
     let office = Office::start(&[("builder", &url)], "").await;
     let event = office.announce("builder", "e1", "yes").await;
@@ -380,7 +387,7 @@ async fn a_receiver_that_is_not_there_is_tried_again() {
     drop(closed);
     let office = Office::start(&[("builder", &format!("http://{address}/"))], "").await;
     office.announce("builder", "e1", "yes").await;
-    let receiver = Receiver::default();
+    let receiver = Endpoint::default();
     let listener = TcpListener::bind(address).await.unwrap();
     let routes = Router::new().fallback(receive).with_state(receiver.clone());
     tokio::spawn(async move { axum::serve(listener, routes).await });
@@ -390,7 +397,7 @@ async fn a_receiver_that_is_not_there_is_tried_again() {
 
 #[tokio::test]
 async fn a_stop_lets_the_call_in_hand_finish() {
-    let receiver = Receiver::slow(Duration::from_millis(500));
+    let receiver = Endpoint::slow(Duration::from_millis(500));
     let url = receiver.serve().await;
     let office = Office::start(&[("builder", &url)], "").await;
     office.announce("builder", "e1", "yes").await;
@@ -407,4 +414,75 @@ async fn without_webhooks_it_waits_for_the_end() {
     tokio::time::sleep(Duration::from_millis(50)).await;
     assert!(!office.running.is_finished());
     office.stop().await;
+}
+
+#[tokio::test]
+async fn whoever_missed_some_notes_looks_for_himself() {
+    let event = |agent: &str| Note::Event(agent.to_owned());
+    let (notes, mut heard) = broadcast::channel(4);
+    notes.send(event("builder")).unwrap();
+    assert!(woken(&mut heard, "builder").await);
+    // Its own note is among those that were dropped.
+    notes.send(event("builder")).unwrap();
+    for _ in 0..4 {
+        notes.send(event("tester")).unwrap();
+    }
+    let woke = tokio::time::timeout(Duration::from_secs(1), woken(&mut heard, "builder")).await;
+    assert_eq!(woke, Ok(true));
+    // What is another's wakes nobody; the end of the ledger is the end.
+    let mut heard = notes.subscribe();
+    notes.send(Note::Outbox("!r:x.org".to_owned())).unwrap();
+    notes.send(event("tester")).unwrap();
+    drop(notes);
+    assert!(!woken(&mut heard, "builder").await);
+}
+
+#[tokio::test]
+async fn a_try_that_is_due_again_waits_for_a_free_place_too() {
+    let mut receiver = Endpoint::slow(Duration::from_mins(1));
+    receiver.answers = Arc::new(Mutex::new(VecDeque::from([status(
+        StatusCode::SERVICE_UNAVAILABLE,
+    )])));
+    let office = Office::start(&[("builder", &receiver.serve().await)], "").await;
+    office.announce("builder", "e0", "first").await;
+    receiver.wait_for(1).await;
+    for number in 1..=PARALLEL {
+        office
+            .announce("builder", &format!("e{number}"), "slow")
+            .await;
+    }
+    receiver.wait_for(1 + PARALLEL).await;
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert_eq!(receiver.calls().len(), 1 + PARALLEL);
+}
+
+#[tokio::test]
+async fn why_a_call_failed_says_nothing_secret() {
+    let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/hook?key=shh", closed.local_addr().unwrap());
+    drop(closed);
+    let webhook = format!("url = \"{url}\"\nsecret = \"{SECRET}\"");
+    let hook = Hook::new(
+        webhook::client().unwrap(),
+        &toml::from_str(&webhook).unwrap(),
+    )
+    .unwrap();
+    let event = Event {
+        seq: 1,
+        id: "evt_1".to_owned(),
+        key: Key::new("builder", "e1"),
+        event_type: "elicitation.open".to_owned(),
+        at: 0,
+        body: Value::Null,
+    };
+    let outcome = hook.post(&event, 0).await;
+    let webhook::Outcome::Failed {
+        why,
+        retry_after: None,
+    } = outcome
+    else {
+        panic!("{outcome:?}")
+    };
+    assert!(why.starts_with("no connection: "), "{why}");
+    assert!(!why.contains("shh") && !why.contains("hook"), "{why}");
 }

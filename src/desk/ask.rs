@@ -329,3 +329,6 @@ pub fn is_user_id(text: &str) -> bool {
                 !server.is_empty() && !text.chars().any(|c| c.is_whitespace() || c.is_control())
             })
 }
+
+#[cfg(test)]
+mod tests;

@@ -76,7 +76,8 @@ pub struct EventDraft {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// The question is over. The first writer wins: if it was over already, nothing of this
-    /// happens. The edit is not sent for a card that never left.
+    /// happens. The edit is not sent for a card that never left,
+    /// or is gone.
     Close {
         /// The elicitation in its closed state.
         closed: Box<Elicitation>,
@@ -126,6 +127,17 @@ pub fn close(
     }
 }
 
+/// Closes a question whose card was removed from the room.
+pub fn close_without_card(elicitation: &Elicitation, now: Millis) -> Change {
+    let reason = "its card was removed from the room";
+    let mut change = close(elicitation, State::Cancelled, Some(reason), None, now);
+    if let Change::Close { closed, .. } = &mut change {
+        // No card, no last words: they would say again what somebody wanted gone.
+        closed.event_id = None;
+    }
+    change
+}
+
 /// The card of a closed question, edited in place.
 pub(super) fn last_words(closed: &Elicitation) -> SendDraft {
     SendDraft {
@@ -161,7 +173,7 @@ pub fn card(elicitation: &Elicitation, others_open: bool) -> SendDraft {
 pub fn unreadable(open: &Elicitation, event_id: &str, sender: &str) -> Change {
     Change::SayOnce {
         user_id: sender.to_owned(),
-        what: format!("unreadable {event_id}"),
+        what: "unreadable".to_owned(),
         notice: SendDraft {
             room_id: open.question.room_id.clone(),
             key: open.key().clone(),

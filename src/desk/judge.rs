@@ -52,15 +52,7 @@ pub fn judge(
         .iter()
         .map(|known| may_answer(&heard.sender, rules, &known.elicitation.question.answerers).err())
         .collect();
-    // A card that was asked inside a thread has the whole thread for itself.
-    let events: Vec<Vec<String>> = known
-        .iter()
-        .map(|known| {
-            let thread = known.elicitation.question.thread.as_ref();
-            let shared = thread.filter(|&root| said.thread.as_ref() == Some(root));
-            known.own_events.iter().chain(shared).cloned().collect()
-        })
-        .collect();
+    let events = pointers(known, said);
     let questions: Vec<reply::Question<'_>> = known
         .iter()
         .zip(&options)
@@ -110,6 +102,46 @@ fn takes_answers(elicitation: &Elicitation, sent_at: Millis, now: Millis) -> boo
             .is_none_or(|deadline| now < deadline || sent_at <= deadline)
 }
 
+/// The events by which the message may point at each question.
+///
+/// A card that was asked inside a thread has the whole thread for itself, from the moment it
+/// stands there. Where an older card began that thread, it shares it while it is open and gives
+/// it up when it is over; a rich reply to it still means it alone.
+fn pointers(known: &[Known], said: &Said) -> Vec<Vec<String>> {
+    let replied_to = said.in_reply_to.as_ref().filter(|_| !said.falling_back);
+    let is_card = |root: &String| known.iter().any(|known| known.own_events.contains(root));
+    let root = said
+        .thread
+        .as_ref()
+        .filter(|&root| replied_to != Some(root) || !is_card(root));
+    let asked_there = |known: &Known| {
+        let elicitation = &known.elicitation;
+        elicitation.visible && root.is_some() && elicitation.question.thread.as_ref() == root
+    };
+    let waits_there = known
+        .iter()
+        .any(|known| known.elicitation.state == State::Open && asked_there(known));
+    known
+        .iter()
+        .map(|known| {
+            let gives_up = waits_there && known.elicitation.state != State::Open;
+            let own = known
+                .own_events
+                .iter()
+                .filter(|&event| !(gives_up && Some(event) == root));
+            let thread = root.filter(|_| asked_there(known) && !gives_up);
+            own.chain(thread).cloned().collect()
+        })
+        .collect()
+}
+
+/// The message as the room knows it: an edit is the message it edits. Reactions and replies to
+/// the edit itself are shown nowhere, and it is the message that is edited again or redacted.
+/// See "Event replacements" in the Matrix specification.
+fn message_id<'a>(heard: &'a Heard, said: &'a Said) -> &'a str {
+    said.replaces.as_deref().unwrap_or(&heard.event_id)
+}
+
 struct Judge<'a> {
     heard: &'a Heard,
     said: &'a Said,
@@ -131,7 +163,7 @@ impl Judge<'_> {
                 directed,
             } => {
                 let chosen = self.question(question).numbered(option);
-                let text = self.said.body.clone();
+                let text = self.typed().to_owned();
                 self.take(
                     question,
                     AnswerKind::Option,
@@ -214,7 +246,7 @@ impl Judge<'_> {
             text: Some(text),
             answered_by: self.heard.sender.user_id.clone(),
             display_name: self.heard.sender.display_name.clone(),
-            event_id: self.heard.event_id.clone(),
+            event_id: message_id(self.heard, self.said).to_owned(),
             answered_at: self.heard.sent_at,
             matched_by,
             targeted_by,
@@ -231,7 +263,7 @@ impl Judge<'_> {
             key: elicitation.key().clone(),
             also: Vec::new(),
             kind: SendKind::Reaction,
-            content: prose::reaction(&self.heard.event_id),
+            content: prose::reaction(message_id(self.heard, self.said)),
         };
         vec![
             close(elicitation, State::Answered, None, Some(answer), self.now),
@@ -249,7 +281,13 @@ impl Judge<'_> {
     /// answered it is told too: their answer stands.
     fn closed(&self, question: usize) -> Vec<Change> {
         let elicitation = self.question(question);
-        let notice = prose::already_closed(&self.place(), elicitation);
+        let mut over = elicitation.clone();
+        if !over.state.is_closed() {
+            // Its deadline has passed, and it is about to expire.
+            over.state = State::Expired;
+            over.closed_at = over.question.expires_at;
+        }
+        let notice = prose::already_closed(&self.place(), &over);
         self.say_once(elicitation, "closed", notice)
     }
 
@@ -282,9 +320,17 @@ impl Judge<'_> {
         changes
     }
 
+    /// What the person typed: the body without what their client quoted before it.
+    fn typed(&self) -> &str {
+        match self.said.in_reply_to {
+            Some(_) => reply::without_fallback(&self.said.body),
+            None => &self.said.body,
+        }
+    }
+
     fn place(&self) -> Place<'_> {
         Place {
-            to: &self.heard.event_id,
+            to: message_id(self.heard, self.said),
             thread: self.said.thread.as_deref(),
         }
     }
@@ -307,56 +353,93 @@ impl Judge<'_> {
 
 /// The message of an answer was edited: the answer stands, the agent is told what it says now and
 /// how that would be read.
+///
+/// An edit that is not its author's, or that could not have been the answer by the room's rules
+/// for encryption, is none.
 pub fn answer_edited(
     answered: &Elicitation,
     heard: &Heard,
     said: &Said,
+    rules: &Rules,
+    bot: &Bot,
     now: Millis,
 ) -> Vec<Change> {
     let Some(answer) = &answered.answer else {
         return Vec::new();
     };
-    // Only its author edits a message; anything else is not an edit of this answer.
-    if answer.answered_by != heard.sender.user_id || answer.text.is_none() {
+    let trusted = match heard.trust {
+        Trust::Refused => false,
+        // What was encrypted is only edited in encrypted form ("Event replacements").
+        Trust::Plain | Trust::Clear => !answer.encrypted && !rules.require_verified,
+        Trust::Unverified => !rules.require_verified,
+        Trust::Verified => true,
+    };
+    if !trusted || answer.answered_by != heard.sender.user_id || answer.text.is_none() {
         return Vec::new();
     }
-    let options = Options::new(&answered.question.options);
-    let reading = reply::read_option(&said.body, &options, answer.directed);
-    let ids = |indexes: &[usize]| -> Vec<&str> {
-        indexes
-            .iter()
-            .filter_map(|&index| answered.question.options.get(index))
-            .map(|option| option.id.as_str())
-            .collect()
-    };
-    let read = match reading.choice {
-        reply::Choice::Choose { index, by } => {
-            json!({ "choose": ids(&[index]).first(), "by": by })
-        }
-        reply::Choice::Ask { indexes } => json!({ "ask": ids(&indexes) }),
-        reply::Choice::None
-            if answered.question.free_text && !crate::reply::is_blank(&said.body) =>
-        {
-            json!({ "text": said.body })
-        }
-        reply::Choice::None => json!({ "none": true }),
-    };
     let correction = json!({
         "event_id": heard.event_id,
         "text": said.body,
-        "reading": read,
+        "reading": read_again(answered, answer, said, bot),
         "corrected_at": timestamp(now),
     });
     vec![corrected(answered, "answer.edited", correction)]
 }
 
-/// The message of an answer was redacted: the answer stands, its text is deleted here.
+/// How the new text of an answer would be read, were it said now in the answer's place.
+fn read_again(answered: &Elicitation, answer: &Answer, said: &Said, bot: &Bot) -> Value {
+    let options = Options::new(&answered.question.options);
+    let events = [answer.event_id.clone()];
+    let question = reply::Question {
+        open: true,
+        visible: true,
+        tag: &answered.tag,
+        options: &options,
+        free_text: answered.question.free_text,
+        may_answer: true,
+        events: &events,
+    };
+    let message = reply::Message {
+        body: &said.body,
+        // What it was directed by is not said again in an edit.
+        thread: answer.directed.then_some(answer.event_id.as_str()),
+        mentions_bot: said.mentions_bot,
+        ..reply::Message::default()
+    };
+    let named = reply::Bot {
+        user_id: &bot.user_id,
+        display_name: bot.display_name.as_deref(),
+    };
+    let id = |&index: &usize| {
+        answered
+            .question
+            .options
+            .get(index)
+            .map(|option| &option.id)
+    };
+    match reply::read(&message, &[question], &named) {
+        Reading::Choose {
+            option, matched_by, ..
+        } => json!({ "choose": id(&option), "by": matched_by }),
+        Reading::AskOption { options, .. } => {
+            json!({ "ask": options.iter().filter_map(id).collect::<Vec<_>>() })
+        }
+        // The text itself stands beside it, and nowhere else: it may be redacted yet.
+        Reading::Text { .. } => json!({ "text": true }),
+        _ => json!({ "none": true }),
+    }
+}
+
+/// The message of an answer was redacted: the answer stands, its text is deleted here. Redacting
+/// it again changes nothing.
 pub fn answer_redacted(answered: &Elicitation, heard: &Heard, now: Millis) -> Vec<Change> {
     let mut stripped = answered.clone();
     let Some(answer) = &mut stripped.answer else {
         return Vec::new();
     };
-    answer.text = None;
+    if answer.text.take().is_none() {
+        return Vec::new();
+    }
     let kind = answer.kind;
     let correction = json!({
         "event_id": heard.event_id,
@@ -385,3 +468,6 @@ fn corrected(elicitation: &Elicitation, event_type: &str, correction: Value) -> 
         body,
     })
 }
+
+#[cfg(test)]
+mod tests;

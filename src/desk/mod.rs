@@ -10,7 +10,10 @@ mod rules;
 mod watch;
 
 pub use ask::{Ask, Asker, Fault, is_user_id};
-pub use change::{Change, EventDraft, SendDraft, SendKind, announcement, card, close, unreadable};
+pub use change::{
+    Change, EventDraft, SendDraft, SendKind, announcement, card, close, close_without_card,
+    unreadable,
+};
 pub use hear::{Heard, Said, Sender, Trust, What};
 pub use judge::{Bot, Known, answer_edited, answer_redacted, judge};
 pub use rules::{Rules, may_answer};

@@ -54,8 +54,8 @@ mod tests {
         }
     }
 
-    fn only(users: &[&str]) -> Option<Vec<String>> {
-        Some(users.iter().map(|&user| user.to_owned()).collect())
+    fn only(users: &[&str]) -> Vec<String> {
+        users.iter().map(|&user| user.to_owned()).collect()
     }
 
     #[test]
@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn an_empty_list_is_nobody_wherever_it_stands() {
         let nobody = Rules {
-            users: only(&[]),
+            users: Some(only(&[])),
             ..Rules::default()
         };
         assert_eq!(
@@ -77,7 +77,7 @@ mod tests {
             Err(Refusal::Nobody)
         );
         let nobody = Answerers {
-            users: only(&[]),
+            users: Some(only(&[])),
             min_power: None,
         };
         assert_eq!(
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn users_and_power_must_both_hold() {
         let both = Answerers {
-            users: only(&["@mira:example.org"]),
+            users: Some(only(&["@mira:example.org"])),
             min_power: Some(50),
         };
         assert_eq!(
@@ -98,7 +98,7 @@ mod tests {
         );
         assert_eq!(may_answer(&mira(50), &Rules::default(), &both), Ok(()));
         let other = Answerers {
-            users: only(&["@ben:example.org"]),
+            users: Some(only(&["@ben:example.org"])),
             min_power: Some(0),
         };
         assert_eq!(
@@ -110,11 +110,11 @@ mod tests {
     #[test]
     fn a_question_cannot_widen_what_the_room_narrows() {
         let room = Rules {
-            users: only(&["@ben:example.org"]),
+            users: Some(only(&["@ben:example.org"])),
             ..Rules::default()
         };
         let own = Answerers {
-            users: only(&["@mira:example.org"]),
+            users: Some(only(&["@mira:example.org"])),
             min_power: None,
         };
         assert_eq!(may_answer(&mira(100), &room, &own), Err(Refusal::NotListed));

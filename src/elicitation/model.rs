@@ -174,7 +174,8 @@ pub struct Answer {
     pub kind: AnswerKind,
     /// The option, for [`AnswerKind::Option`].
     pub option: Option<NumberedOption>,
-    /// What the person wrote, verbatim; `null` after they redacted it.
+    /// What the person typed, verbatim, without what their client quoted before it; `null` after
+    /// they redacted it.
     pub text: Option<String>,
     /// The person's user id.
     pub answered_by: String,

@@ -46,9 +46,7 @@ pub enum ApiError {
     #[error("{0}")]
     NoPowerToSend(String),
     /// The id is taken by another question of this agent.
-    #[error(
-        "elicitation {id:?} was asked before with other content; another question needs another id"
-    )]
+    #[error("{id:?} was asked before with other content; another question needs another id or key")]
     Conflict {
         /// The id.
         id: String,

@@ -17,14 +17,13 @@ use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response, sse};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 
 use super::auth::Caller;
 use super::elicitations::Parameters;
 use super::query;
 use super::{Api, ApiError};
-use crate::delivery::envelope;
+use crate::delivery::{envelope, woken};
 use crate::ledger::{Book, Event, LedgerError, Note};
 
 const LAST_EVENT_ID: &str = "Last-Event-ID";
@@ -156,18 +155,9 @@ impl Feed {
 
     /// Waits until there may be something new. `false` when the service is stopping.
     async fn woken(&mut self) -> bool {
-        loop {
-            let note = tokio::select! {
-                note = self.notes.recv() => note,
-                _ = self.stopping.wait_for(|stopping| *stopping) => return false,
-            };
-            match note {
-                Ok(Note::Event(origin)) if origin == self.agent => return true,
-                Ok(_) => {}
-                // Some notes were missed; this agent's may be among them.
-                Err(RecvError::Lagged(_)) => return true,
-                Err(RecvError::Closed) => return false,
-            }
+        tokio::select! {
+            open = woken(&mut self.notes, &self.agent) => open,
+            _ = self.stopping.wait_for(|stopping| *stopping) => false,
         }
     }
 }

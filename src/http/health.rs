@@ -86,9 +86,14 @@ pub async fn ready(State(api): State<Api>) -> Response {
     if readiness.ready {
         Json(json!({ "status": "ready" })).into_response()
     } else {
-        let body = json!({ "status": "not ready", "reasons": readiness.reasons });
-        (StatusCode::SERVICE_UNAVAILABLE, Json(body)).into_response()
+        not_ready(&readiness.reasons).into_response()
     }
+}
+
+/// The answer of `/readyz` when it is not.
+pub fn not_ready(reasons: &[String]) -> (StatusCode, Json<Value>) {
+    let body = json!({ "status": "not ready", "reasons": reasons });
+    (StatusCode::SERVICE_UNAVAILABLE, Json(body))
 }
 
 /// `GET /metrics`: Prometheus' text format.

@@ -42,7 +42,7 @@ use failures::Failures;
 
 pub use error::ApiError;
 pub use health::metrics_recorder;
-pub use serve::serve;
+pub use serve::{serve, serve_waiting};
 
 /// The largest request body, in bytes.
 pub const MAX_BODY: usize = 256 * 1024;
@@ -91,6 +91,17 @@ pub fn router(
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(middleware::from_fn(log))
         .with_state(api)
+}
+
+/// What is served while there is no service yet: the process is alive, not ready for this reason,
+/// and everything else may be asked again later.
+fn waiting_router(why: &str) -> Router {
+    let reasons = health::not_ready(&[why.to_owned()]);
+    let later = || ApiError::Unavailable("the service is not ready yet".to_owned());
+    Router::new()
+        .route("/healthz", get(health::alive))
+        .route("/readyz", get(async || reasons))
+        .fallback(async move || later())
 }
 
 /// Answers are a person's words: no cache on the way keeps them.

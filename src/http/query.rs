@@ -40,7 +40,7 @@ fn unknown(name: &str, known: &[&str]) -> String {
     match nearest(name, known) {
         Some(near) => format!("is no parameter here; did you mean `{near}`?"),
         None if known.is_empty() => "is no parameter here; there are none".to_owned(),
-        None => format!("is no parameter here; there are {list}"),
+        None => format!("is no parameter here; this call takes {list}"),
     }
 }
 
@@ -139,7 +139,7 @@ mod tests {
         );
         assert_eq!(
             refusal(read(pairs(&[("colour", "red")]), known)),
-            "colour is no parameter here; there are `state` and `room`"
+            "colour is no parameter here; this call takes `state` and `room`"
         );
         assert_eq!(
             refusal(read(pairs(&[("colour", "red")]), [])),

@@ -23,7 +23,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 
-use super::router;
+use super::{router, waiting_router};
 use crate::service::Service;
 
 /// What one caller may take from the others.
@@ -61,6 +61,12 @@ pub async fn serve(
     )
     .await;
     Ok(())
+}
+
+/// Serves what can be said while the homeserver is waited for, until `stopping` becomes true or its
+/// sender is gone. `why` is what `/readyz` tells.
+pub async fn serve_waiting(listener: TcpListener, why: String, stopping: watch::Receiver<bool>) {
+    accept(waiting_router(&why), listener, stopping, LIMITS).await;
 }
 
 /// Accepts connections until `stopping` becomes true, then lets them finish for [`GRACE`].

@@ -7,8 +7,8 @@ use crate::desk::Change;
 /// Which agents have a webhook, and so get deliveries beside their events.
 pub type HasWebhook<'a> = &'a dyn Fn(&str) -> bool;
 
-/// Carries out a decision. `false` when the question it closes was closed already: then nothing
-/// of it was done.
+/// Carries out a decision. `false` when a question it closes was closed already: then neither that
+/// change nor any after it was done.
 ///
 /// # Errors
 /// When the ledger fails; then the transaction must not be committed.

@@ -4,7 +4,12 @@
 //! waiting then share the next transaction. Each request has a savepoint of its
 //! own, so that one that fails takes nothing else with it. Answers go out only
 //! after the commit.
+//!
+//! A request that panics is undone like one that errs; the panic goes on in the
+//! task that asked, and the ledger serves everybody else. When a commit fails,
+//! every request in it is told so and nothing of it is kept.
 
+use std::panic::resume_unwind;
 use std::sync::mpsc;
 use std::thread;
 
@@ -12,6 +17,13 @@ use tokio::sync::{broadcast, oneshot};
 
 use super::{Ledger, LedgerError, SqliteLedger};
 use crate::elicitation::Key;
+
+#[cfg(test)]
+mod files;
+#[cfg(test)]
+mod killed;
+#[cfg(test)]
+mod tests;
 
 /// The most requests that share one transaction.
 const GROUP: usize = 256;
@@ -37,7 +49,8 @@ type Reply = Box<dyn FnOnce(Result<(), String>) + Send>;
 /// Work to be done in a transaction, or told why there is none.
 type Job = Box<dyn FnOnce(Result<&mut SqliteLedger, String>) -> Reply + Send>;
 
-/// A handle on the ledger; clones share it. The ledger is closed when the last one is dropped.
+/// A handle on the ledger; clones share it. After the last one is dropped, what was asked of the
+/// ledger is still done, and then it is closed.
 #[derive(Clone)]
 pub struct Book {
     writer: mpsc::Sender<Job>,
@@ -55,8 +68,13 @@ impl Book {
         let (write_jobs, incoming) = mpsc::channel::<Job>();
         let (read_jobs, reading) = mpsc::channel::<Job>();
         let told = notes.clone();
-        spawn("ledger-writer", move || write_all(writer, &incoming, &told))?;
-        spawn("ledger-reader", move || read_all(reader, &reading))?;
+        let reads = spawn("ledger-reader", move || read_all(reader, &reading))?;
+        spawn("ledger-writer", move || {
+            let ledger = write_all(writer, &incoming, &told);
+            // Whoever closes last, alone, leaves no log behind.
+            let _ = reads.join();
+            drop(ledger);
+        })?;
         Ok(Self {
             writer: write_jobs,
             reader: read_jobs,
@@ -70,6 +88,9 @@ impl Book {
     ///
     /// # Errors
     /// What `work` says, or that the commit failed, or that the ledger is closed.
+    ///
+    /// # Panics
+    /// When `work` does; then nothing it did is kept.
     pub async fn write<T, E, F>(&self, work: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -79,10 +100,13 @@ impl Book {
         run(&self.writer, work, true).await
     }
 
-    /// Runs `work` on what is committed.
+    /// Runs `work` on what is committed. It sees one moment, and cannot change anything.
     ///
     /// # Errors
     /// What `work` says, or that the ledger is closed.
+    ///
+    /// # Panics
+    /// When `work` does.
     pub async fn read<T, E, F>(&self, work: F) -> Result<T, E>
     where
         T: Send + 'static,
@@ -104,30 +128,36 @@ where
     E: From<LedgerError> + Send + 'static,
     F: FnOnce(&mut dyn Ledger) -> Result<T, E> + Send + 'static,
 {
-    let (done, result) = oneshot::channel::<Result<T, E>>();
+    let (done, result) = oneshot::channel::<thread::Result<Result<T, E>>>();
     let job: Job = Box::new(move |ledger| {
         let outcome = match ledger {
             Ok(ledger) if savepoint => ledger.in_savepoint(work),
-            Ok(ledger) => work(ledger),
-            Err(why) => Err(E::from(LedgerError::Store(why))),
+            Ok(ledger) => ledger.in_snapshot(work),
+            Err(why) => Ok(Err(E::from(LedgerError::Store(why)))),
         };
         Box::new(move |committed| {
             // A caller that went away no longer cares; its work is committed all the same.
-            let _ = done.send(match committed {
-                Ok(()) => outcome,
-                Err(why) => Err(E::from(LedgerError::Store(why))),
+            let _ = done.send(match (outcome, committed) {
+                (Ok(_), Err(why)) => Ok(Err(E::from(LedgerError::Store(why)))),
+                (outcome, _) => outcome,
             });
         })
     });
     jobs.send(job).map_err(|_| E::from(LedgerError::Closed))?;
-    result.await.map_err(|_| E::from(LedgerError::Closed))?
+    match result.await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(panic)) => resume_unwind(panic),
+        Err(_) => Err(E::from(LedgerError::Closed)),
+    }
 }
 
-fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<(), LedgerError> {
+fn spawn(
+    name: &str,
+    body: impl FnOnce() + Send + 'static,
+) -> Result<thread::JoinHandle<()>, LedgerError> {
     thread::Builder::new()
         .name(name.to_owned())
         .spawn(body)
-        .map(|_| ())
         .map_err(|error| LedgerError::Store(error.to_string()))
 }
 
@@ -135,18 +165,24 @@ fn write_all(
     mut ledger: SqliteLedger,
     jobs: &mpsc::Receiver<Job>,
     notes: &broadcast::Sender<Note>,
-) {
+) -> SqliteLedger {
     while let Ok(first) = jobs.recv() {
-        if let Err(error) = ledger.begin() {
-            first(Err(error.to_string()))(Ok(()));
-            continue;
+        let begun = ledger.begin().map_err(|error| error.to_string());
+        let mut replies = Vec::new();
+        let mut waiting = Some(first);
+        while let Some(job) = waiting {
+            // A transaction that cannot begin may have taken long to fail: nobody waits for another.
+            replies.push(job(match &begun {
+                Ok(()) => Ok(&mut ledger),
+                Err(why) => Err(why.clone()),
+            }));
+            waiting = if replies.len() < GROUP {
+                jobs.try_recv().ok()
+            } else {
+                None
+            };
         }
-        let mut replies = vec![first(Ok(&mut ledger))];
-        while replies.len() < GROUP {
-            let Ok(next) = jobs.try_recv() else { break };
-            replies.push(next(Ok(&mut ledger)));
-        }
-        let committed = ledger.commit().map_err(|error| error.to_string());
+        let committed = begun.and_then(|()| ledger.commit().map_err(|error| error.to_string()));
         if committed.is_ok() {
             for note in ledger.take_notes() {
                 let _ = notes.send(note);
@@ -155,7 +191,9 @@ fn write_all(
         for reply in replies {
             reply(committed.clone());
         }
+        ledger.clean_log();
     }
+    ledger
 }
 
 fn read_all(mut ledger: SqliteLedger, jobs: &mpsc::Receiver<Job>) {

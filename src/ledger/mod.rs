@@ -15,6 +15,8 @@
 mod announcements;
 mod apply;
 mod book;
+#[cfg(test)]
+mod conformance;
 mod inbox;
 mod outbox;
 mod questions;
@@ -62,6 +64,7 @@ pub enum LedgerError {
 ///
 /// All changes made through it are committed together or not at all.
 pub trait Ledger: Questions + Inbox + Outbox + Announcements {
-    /// Deletes closed questions, seen ids, sent rows and events from before `before`.
+    /// Deletes closed questions, seen ids, sent rows and events from before `before`. Kept are
+    /// what is pending, deliveries that are parked, and what those need. Gives the number of rows.
     fn prune(&mut self, before: Millis) -> Result<u64, LedgerError>;
 }

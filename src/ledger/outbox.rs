@@ -14,8 +14,9 @@ pub trait Outbox {
     /// The oldest unsent row of each room whose time has come, and when the next one is due.
     fn sendings_due(&mut self, now: Millis) -> Result<(Vec<Sending>, Option<Millis>), LedgerError>;
 
-    /// Notes that a row is about to be sent: after a crash it may be in the room already.
-    fn mark_attempted(&mut self, seq: i64, now: Millis) -> Result<(), LedgerError>;
+    /// Notes that a row is about to be sent: after a crash it may be in the room already. `false`
+    /// when it is not to be sent any more; it may have been withdrawn since it was due.
+    fn mark_attempted(&mut self, seq: i64, now: Millis) -> Result<bool, LedgerError>;
 
     /// Notes that a row stands in the room as this event. `false` when that was known already.
     fn mark_sent(&mut self, seq: i64, event_id: &str) -> Result<bool, LedgerError>;

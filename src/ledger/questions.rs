@@ -29,7 +29,9 @@ pub trait Questions {
     ) -> Result<bool, LedgerError>;
 
     /// Moves a question to the closed state that `closed` carries, with its answer, reason and
-    /// time. `false` when it was closed already (the first writer wins): then nothing was changed.
+    /// time. `false` when its life does not allow that: it was closed already (the first writer
+    /// wins), it is not in the room yet and cannot be answered or declined, or there is no such
+    /// question. Then nothing was changed.
     fn settle(&mut self, closed: &Elicitation) -> Result<bool, LedgerError>;
 
     /// Notes that the card stands in the room as this event; a queued question becomes open.
@@ -40,11 +42,11 @@ pub trait Questions {
         event_id: &str,
     ) -> Result<Option<Elicitation>, LedgerError>;
 
-    /// Notes that an own event came back in the room's timeline: the question whose card it is
+    /// Notes that an own event came back in the room's timeline: the open question whose card it is
     /// becomes visible to what is said after it.
     fn mark_visible(&mut self, room_id: &str, event_id: &str) -> Result<(), LedgerError>;
 
-    /// All posted questions of a room become visible: the timeline has a hole that cannot be filled.
+    /// All open questions of a room become visible: the timeline has a hole that cannot be filled.
     fn mark_all_visible(&mut self, room_id: &str) -> Result<(), LedgerError>;
 
     /// The questions of a room that are open, in the order they were asked.
@@ -75,7 +77,9 @@ pub trait Questions {
         event_id: &str,
     ) -> Result<Option<Elicitation>, LedgerError>;
 
-    /// Removes the text of an answer everywhere, after its message was redacted.
+    /// Removes the text of an answer everywhere, after its message was redacted: from the
+    /// elicitation, its events, and what was or is to be sent about it. Unsent messages that may
+    /// quote a written answer are dropped; the caller sends new last words after this.
     fn forget_answer_text(&mut self, key: &Key) -> Result<(), LedgerError>;
 
     /// The next tag of a room. Tags are never used twice: a late `q1 2` must not

@@ -79,8 +79,10 @@ impl Ear<'_> {
             return Listened::Nothing;
         }
         let own = parsed.sender == self.room.own_user_id().as_str();
-        if event.kind.is_utd() {
-            let expected = !own && !self.is_bot(&parsed.sender) && (self.wants)(&Said::default());
+        // An own message need not be read: its transaction id, which is not encrypted, says what
+        // it is.
+        if event.kind.is_utd() && !own {
+            let expected = !self.is_bot(&parsed.sender) && (self.wants)(&Said::default());
             if !expected {
                 return Listened::Nothing;
             }
@@ -97,7 +99,9 @@ impl Ear<'_> {
             return Listened::Nothing;
         };
         let trust = match &event.kind {
-            TimelineEventKind::Decrypted(decrypted) => trust(&decrypted.encryption_info),
+            TimelineEventKind::Decrypted(decrypted) => {
+                self.trust(&decrypted.encryption_info, &parsed.sender).await
+            }
             _ if self.room.encryption_state().is_encrypted() => Trust::Clear,
             _ => Trust::Plain,
         };
@@ -140,6 +144,20 @@ impl Ear<'_> {
 
     fn is_bot(&self, user_id: &str) -> bool {
         self.rules.is_bot(user_id) || self.agents.iter().any(|agent| agent == user_id)
+    }
+
+    /// How far the sender of an encrypted message is trusted, as far as is known now. Their
+    /// devices may have been looked up after the message was decrypted: with the same sync came
+    /// that there was something new about them.
+    async fn trust(&self, decrypted: &EncryptionInfo, sender: &str) -> Trust {
+        let then = trust(decrypted);
+        let (Trust::Unverified, Some(session), Ok(sender)) =
+            (then, decrypted.session_id(), UserId::parse(sender))
+        else {
+            return then;
+        };
+        let now = self.room.get_encryption_info(session, &sender).await;
+        now.map_or(then, |now| trust(&now))
     }
 
     /// The sender as they stand in the room now.
@@ -214,7 +232,10 @@ fn said(content: &Value, bot: &UserId) -> Option<Said> {
 
 fn trust(info: &EncryptionInfo) -> Trust {
     match &info.verification_state {
-        VerificationState::Verified => Trust::Verified,
+        // A device that its owner has signed. Whether that owner is who they say is between
+        // people: the bot compares no keys with anybody.
+        VerificationState::Verified
+        | VerificationState::Unverified(VerificationLevel::UnverifiedIdentity) => Trust::Verified,
         VerificationState::Unverified(
             VerificationLevel::MismatchedSender | VerificationLevel::VerificationViolation,
         ) => Trust::Refused,

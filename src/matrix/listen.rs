@@ -12,6 +12,7 @@ use matrix_sdk::ruma::presence::PresenceState;
 use matrix_sdk::ruma::{RoomId, UInt};
 use matrix_sdk::sync::{JoinedRoomUpdate, SyncResponse};
 use matrix_sdk::{Client, Room, RoomState};
+use matrix_sdk_base::StateStoreDataKey;
 use tokio::sync::{Notify, watch};
 
 use super::hear::{Ear, Listened};
@@ -23,6 +24,8 @@ use crate::service::{Batch, Service};
 
 /// How long the homeserver may hold a sync open.
 const LONG_POLL: Duration = Duration::from_secs(30);
+/// The shortest time for which it is asked to.
+const SHORT_POLL: Duration = Duration::from_millis(100);
 /// A sync that has not ended by then never will.
 const DEADLINE: Duration = Duration::from_mins(3);
 /// The most events of a room in one response.
@@ -90,6 +93,7 @@ impl Listener {
                 return Ok(());
             }
         }
+        let mut anew = self.knows_no_room().await?;
         // The first response comes at once, so that a restart is ready at once.
         let mut settings = settings(Duration::ZERO);
         loop {
@@ -100,13 +104,13 @@ impl Listener {
             match synced.map_err(|_| ListenError::Hung)? {
                 Ok(response) => {
                     failures = 0;
-                    self.take_in(&response).await?;
+                    self.take_in(&response, anew).await?;
+                    anew = false;
                     self.service.health().synced(clock::now());
                     if !response.rooms.invited.is_empty() {
                         self.invited.notify_one();
                     }
-                    self.look_again().await?;
-                    settings = self::settings(LONG_POLL);
+                    settings = self::settings(self.look_again().await?);
                 }
                 // The token has not moved: it is asked for again.
                 Err(matrix_sdk::Error::Http(error)) => {
@@ -120,8 +124,21 @@ impl Listener {
         }
     }
 
-    /// Takes one response in: everything it holds and what it decides is one commit.
-    async fn take_in(&self, response: &SyncResponse) -> Result<(), ListenError> {
+    /// Whether the SDK's store has never seen a response: it is new, and the next response tells
+    /// everything from the beginning, whatever the ledger knows already.
+    async fn knows_no_room(&self) -> Result<bool, ListenError> {
+        let token = self
+            .client
+            .state_store()
+            .get_kv_data(StateStoreDataKey::SyncToken)
+            .await
+            .map_err(|error| ListenError::Broken(error.to_string()))?;
+        Ok(token.is_none())
+    }
+
+    /// Takes one response in: everything it holds and what it decides is one commit. `anew` says
+    /// that it tells everything from the beginning.
+    async fn take_in(&self, response: &SyncResponse, anew: bool) -> Result<(), ListenError> {
         let mut batch = Batch {
             token: Some(response.next_batch.clone()),
             ..Batch::default()
@@ -135,8 +152,18 @@ impl Listener {
             if self.service.interest(room_id.as_str()).is_none() {
                 continue;
             }
-            if let Some(room) = self.client.get_room(room_id) {
-                self.room(&room, update, since.as_deref(), &mut batch).await;
+            let Some(room) = self.client.get_room(room_id) else {
+                continue;
+            };
+            let since = since.as_deref();
+            if anew && since.is_some() {
+                // What the response holds of the timeline may be older than the ledger's token,
+                // and older than a card that would seem to be answered by it.
+                self.read_back(&room, &response.next_batch, since, &mut batch)
+                    .await;
+                self.listen(&room, &[], &mut batch).await;
+            } else {
+                self.room(&room, update, since, &mut batch).await;
             }
         }
         for room_id in response.rooms.left.keys() {
@@ -159,26 +186,32 @@ impl Listener {
         if timeline.limited
             && let Some(prev_batch) = &timeline.prev_batch
         {
-            let gap = Gap {
-                room_id: room.room_id().to_string(),
-                prev_batch: prev_batch.clone(),
-                since: since.map(str::to_owned),
-                found_at: clock::now(),
-            };
-            match self.fill(room, &gap.prev_batch, gap.since.as_deref()).await {
-                Filling::Filled(events) => self.listen(room, &events, batch).await,
-                Filling::Never(why) => {
-                    let room_id = &gap.room_id;
-                    tracing::warn!(
-                        room.id = %room_id, why,
-                        "what was said in {room_id} while the bot was away cannot be read: {why}"
-                    );
-                    batch.unfillable.push(gap.room_id);
-                }
-                Filling::Later => batch.gaps.push(gap),
-            }
+            self.read_back(room, prev_batch, since, batch).await;
         }
         self.listen(room, &timeline.events, batch).await;
+    }
+
+    /// Reads back what was said in a room between two tokens; if that cannot be done now, it is
+    /// a hole to be filled later.
+    async fn read_back(&self, room: &Room, from: &str, since: Option<&str>, batch: &mut Batch) {
+        let gap = Gap {
+            room_id: room.room_id().to_string(),
+            prev_batch: from.to_owned(),
+            since: since.map(str::to_owned),
+            found_at: clock::now(),
+        };
+        match self.fill(room, from, since).await {
+            Filling::Filled(events) => self.listen(room, &events, batch).await,
+            Filling::Never(why) => {
+                let room_id = &gap.room_id;
+                tracing::warn!(
+                    room.id = %room_id, why,
+                    "what was said in {room_id} while the bot was away cannot be read: {why}"
+                );
+                batch.unfillable.push(gap.room_id);
+            }
+            Filling::Later => batch.gaps.push(gap),
+        }
     }
 
     async fn listen(&self, room: &Room, events: &[TimelineEvent], batch: &mut Batch) {
@@ -253,7 +286,8 @@ impl Listener {
     }
 
     /// Tries again what could not be done before: holes, and messages whose keys were missing.
-    async fn look_again(&self) -> Result<(), ListenError> {
+    /// How long the next sync may be held open: a room is told in time what cannot be read.
+    async fn look_again(&self) -> Result<Duration, ListenError> {
         let (gaps, locked) = self
             .service
             .book()
@@ -262,13 +296,15 @@ impl Listener {
         let mut batch = Batch::default();
         self.fill_again(&gaps, &mut batch).await;
         let now = clock::now();
+        let mut hold = LONG_POLL;
         for kept in locked {
-            self.unlock(kept, now, &mut batch).await;
+            let patience = self.unlock(kept, now, &mut batch).await;
+            hold = patience.map_or(hold, |patience| patience.clamp(SHORT_POLL, hold));
         }
-        if batch.is_empty() {
-            return Ok(());
+        if !batch.is_empty() {
+            self.commit(batch).await?;
         }
-        self.commit(batch).await
+        Ok(hold)
     }
 
     /// Fills a room's holes at once, from the newest end to the oldest: what was kept meanwhile
@@ -312,8 +348,9 @@ impl Listener {
         }
     }
 
-    /// Tries a kept message again.
-    async fn unlock(&self, kept: Undecrypted, now: Millis, batch: &mut Batch) {
+    /// Tries a kept message again. How long its key may still take before the room is told; `None`
+    /// when there is nothing to be told.
+    async fn unlock(&self, kept: Undecrypted, now: Millis, batch: &mut Batch) -> Option<Duration> {
         let room = RoomId::parse(&kept.room_id)
             .ok()
             .and_then(|id| self.client.get_room(&id));
@@ -322,7 +359,7 @@ impl Listener {
             serde_json::value::RawValue::from_string(kept.raw.clone()),
         ) else {
             batch.resolved.push((kept.room_id, kept.event_id));
-            return;
+            return None;
         };
         let raw = matrix_sdk::ruma::serde::Raw::from_json(raw);
         match room.decrypt_event(&raw, None).await {
@@ -335,13 +372,18 @@ impl Listener {
                     "one event is one message at most"
                 );
                 batch.resolved.push((kept.room_id, kept.event_id));
+                None
             }
+            _ if kept.told => None,
             _ => {
-                let rules = self.rooms.rules(room.room_id());
-                let waited = now.saturating_sub(kept.heard_at);
-                if !kept.told && waited >= clock::millis(rules.unreadable_after) {
+                let waited = now.saturating_sub(kept.heard_at).max(0).unsigned_abs();
+                let patience = self.rooms.rules(room.room_id()).unreadable_after;
+                let left = patience.saturating_sub(Duration::from_millis(waited));
+                if left.is_zero() {
                     batch.unreadable.push(kept);
+                    return None;
                 }
+                Some(left)
             }
         }
     }
@@ -387,7 +429,7 @@ async fn pause(
         sync.failures = failures,
         wait_ms,
         error = %error,
-        "the homeserver could not be heard {failures} times; next try in {wait_ms} ms"
+        "the homeserver does not answer ({failures} in a row); next try in {wait_ms} ms"
     );
     tokio::select! {
         _ = stopping.wait_for(|&stopping| stopping) => false,

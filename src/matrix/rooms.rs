@@ -125,14 +125,21 @@ impl JoinedRooms {
 
     async fn find(&self, name: &str) -> Result<RoomFacts, RoomTrouble> {
         let room_id = self.room_id(name).await?;
-        let room = self
-            .client
-            .get_room(&room_id)
-            .filter(|room| room.state() == RoomState::Joined);
-        let Some(room) = room else {
+        let aliases = self.aliases_of(&room_id);
+        let known = self.client.get_room(&room_id);
+        let Some(room) = known
+            .as_ref()
+            .filter(|room| room.state() == RoomState::Joined)
+        else {
+            let invited = known.filter(|room| room.state() == RoomState::Invited);
+            let invited_by = match invited {
+                Some(room) => room.invite_details().await.ok(),
+                None => None,
+            };
             return Ok(RoomFacts {
                 room_id: room_id.to_string(),
-                aliases: Vec::new(),
+                aliases,
+                invited_by: invited_by.map(|invite| invite.inviter_id.to_string()),
                 joined: false,
                 may_send: false,
             });
@@ -153,7 +160,8 @@ impl JoinedRooms {
         });
         Ok(RoomFacts {
             room_id: room_id.to_string(),
-            aliases: self.aliases_of(&room_id),
+            aliases,
+            invited_by: None,
             joined: true,
             may_send,
         })

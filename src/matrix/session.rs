@@ -128,7 +128,6 @@ pub async fn connect(config: &MatrixConfig, token: Option<&str>) -> Result<Clien
     }
     let client = open(config, &folder, token, &session).await?;
     write_private(&folder.join("started"), b"")?;
-    keep_refreshed(&client, &folder)?;
     Ok(client)
 }
 
@@ -253,7 +252,9 @@ async fn open(
         .request_config(requests())
         .handle_refresh_tokens()
         .with_encryption_settings(EncryptionSettings {
-            auto_enable_cross_signing: config.recovery_passphrase.is_some(),
+            // Without an identity of its own the bot's messages carry a warning in people's
+            // clients. An identity that exists already is never replaced.
+            auto_enable_cross_signing: true,
             auto_enable_backups: config.recovery_passphrase.is_some(),
             backup_download_strategy: BackupDownloadStrategy::AfterDecryptionFailure,
         })
@@ -261,18 +262,26 @@ async fn open(
         .await
         .map_err(|error| store(error.to_string()))?;
     // The SDK saves its token before anybody has seen what came with it; the ledger's token is
-    // the one whose events are committed.
+    // the one whose events are committed. A store without a token has never synced: it knows no
+    // room, and must be told of all of them.
     let states = client.state_store();
+    let synced = states
+        .get_kv_data(StateStoreDataKey::SyncToken)
+        .await
+        .map_err(|error| store(error.to_string()))?
+        .is_some();
     match token {
-        Some(token) => {
+        Some(token) if synced => {
             let token = StateStoreDataValue::SyncToken(token.to_owned());
             states
                 .set_kv_data(StateStoreDataKey::SyncToken, token)
                 .await
         }
-        None => states.remove_kv_data(StateStoreDataKey::SyncToken).await,
+        _ => states.remove_kv_data(StateStoreDataKey::SyncToken).await,
     }
     .map_err(|error| store(error.to_string()))?;
+    // With the session its tokens may be refreshed at any moment.
+    keep_refreshed(&client, folder)?;
     client
         .restore_session(session.clone())
         .await
@@ -398,7 +407,13 @@ fn write_session(folder: &Path, session: &MatrixSession) -> Result<(), SessionEr
     })?;
     let fresh = folder.join("session.json.new");
     write_private(&fresh, &text)?;
-    fs::rename(&fresh, &path).map_err(|error| disk(&path, &error))
+    fs::rename(&fresh, &path).map_err(|error| disk(&path, &error))?;
+    // The old tokens are worthless: the new name must be on the disk too.
+    #[cfg(unix)]
+    fs::File::open(folder)
+        .and_then(|folder| folder.sync_all())
+        .map_err(|error| disk(folder, &error))?;
+    Ok(())
 }
 
 /// Writes a file that only its owner reads, and waits until it is on the disk.

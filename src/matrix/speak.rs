@@ -19,12 +19,15 @@ use tokio::task::JoinSet;
 use crate::clock::{self, Millis};
 use crate::contract::CARD_KEY;
 use crate::desk::SendKind;
+use crate::elicitation::Key;
 use crate::ledger::{LedgerError, Note, Sending};
 use crate::prose;
 use crate::service::Service;
 
 /// How often a row that waits for the room (for a first person to join, say) is looked at again.
 const PATIENCE: Millis = 2_000;
+/// How often it is looked whether the first sync has come.
+const FIRST_SYNC: Duration = Duration::from_millis(10);
 /// The longest wait between two tries.
 const LONGEST_WAIT: Millis = 60_000;
 /// How far back a row that may have been sent already is looked for.
@@ -51,6 +54,8 @@ enum Outcome {
     },
     /// The room is not ready for it yet.
     NotYet(&'static str),
+    /// It was withdrawn, or seen in the room, since it was due.
+    Settled,
 }
 
 impl Speaker {
@@ -72,6 +77,13 @@ impl Speaker {
         self: Arc<Self>,
         mut stopping: watch::Receiver<bool>,
     ) -> Result<(), LedgerError> {
+        // Before the first sync nothing can be said about a room, nor whether a row is in it.
+        while self.service.health().synced_at().is_none() {
+            tokio::select! {
+                _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
+                () = tokio::time::sleep(FIRST_SYNC) => {}
+            }
+        }
         let mut notes = self.service.book().notes();
         let mut busy: HashSet<String> = HashSet::new();
         let mut tasks: JoinSet<(String, Result<(), LedgerError>)> = JoinSet::new();
@@ -121,7 +133,16 @@ impl Speaker {
         let seq = sending.seq;
         let room_id = sending.draft.room_id.clone();
         match self.try_to_send(&sending).await? {
-            Outcome::Sent(event_id) => self.service.sent(sending, event_id).await,
+            Outcome::Sent(event_id) => {
+                if sending.draft.kind == SendKind::Card {
+                    let Key { origin, id } = &sending.draft.key;
+                    tracing::info!(
+                        elicitation.id = %id, agent.id = %origin, room.id = %room_id,
+                        "{id} of {origin} is in {room_id}"
+                    );
+                }
+                self.service.sent(sending, event_id).await
+            }
             Outcome::Refused(why) => {
                 tracing::warn!(
                     room.id = %room_id, sending.seq = seq, why,
@@ -138,7 +159,13 @@ impl Speaker {
                 );
                 self.put_off(seq, wait_ms, why).await
             }
-            Outcome::NotYet(why) => self.put_off(seq, PATIENCE, why.to_owned()).await,
+            Outcome::NotYet(why) => {
+                if sending.attempts == 0 {
+                    tracing::info!(room.id = %room_id, sending.seq = seq, why, "{room_id}: {why}");
+                }
+                self.put_off(seq, PATIENCE, why.to_owned()).await
+            }
+            Outcome::Settled => Ok(()),
         }
     }
 
@@ -155,10 +182,6 @@ impl Speaker {
             .ok()
             .and_then(|room_id| self.client.get_room(&room_id));
         let Some(room) = room.filter(|room| room.state() == RoomState::Joined) else {
-            // Before the first sync nothing can be said about a room.
-            if self.service.health().synced_at().is_none() {
-                return Ok(Outcome::NotYet("waiting for the first sync"));
-            }
             return Ok(Outcome::Refused(
                 "the bot is no longer in the room".to_owned(),
             ));
@@ -168,9 +191,6 @@ impl Speaker {
         }
         if sending.attempted_at.is_some_and(|at| at < self.started_at) {
             // The homeserver's answer may have been lost with the process that sent it.
-            if self.service.health().synced_at().is_none() {
-                return Ok(Outcome::NotYet("waiting for the first sync"));
-            }
             match find_sent(&room, sending).await {
                 Ok(Some(event_id)) => return Ok(Outcome::Sent(event_id)),
                 Ok(None) => {}
@@ -183,10 +203,13 @@ impl Speaker {
             ));
         };
         let (seq, now) = (sending.seq, clock::now());
-        self.service
+        let attempted = self
+            .service
             .book()
-            .write(move |ledger| ledger.mark_attempted(seq, now))
-            .await?;
+            .write(move |ledger| ledger.mark_attempted(seq, now));
+        if !attempted.await? {
+            return Ok(Outcome::Settled);
+        }
         let txn_id = OwnedTransactionId::from(sending.txn_id.as_str());
         let event_type = sending.draft.kind.event_type();
         Ok(

@@ -3,17 +3,17 @@
 use serde_json::{Value, json};
 
 use super::draft::{Draft, Span, joined};
-use super::text::{line, line_of, link, shortened};
+use super::text::{line, line_of, link, shortened, user_id};
 use super::{MAX_CONTENT, event_size, labels, moment, without_html_if_too_large, write_prompt};
 use crate::contract::{CARD_KEY, CardOption};
-use crate::elicitation::{self, Elicitation};
+use crate::elicitation::{self, Answerers, Elicitation};
 
 /// Characters of prompt that a card keeps when the message is too large with all of
 /// it. Clients that draw the card show 300; the prose has it all.
 const SHORT_PROMPT: usize = 500;
 
-/// Room left for a tag that is not given yet when [`fits`] is asked.
-const TAG_ROOM: usize = 100;
+/// People who may answer that a card names one by one.
+const SHOWN_ANSWERERS: usize = 5;
 
 /// The content of the `m.room.message` that asks the question: the prose with all
 /// options, and the card under its key. `show_tag` when another question is open in
@@ -63,7 +63,7 @@ pub fn card(elicitation: &Elicitation, show_tag: bool) -> Value {
 /// Whether the question can be put into one event at all. If not, whoever asks is
 /// refused before anything is stored.
 pub fn fits(elicitation: &Elicitation) -> bool {
-    event_size(&card(elicitation, true)) + TAG_ROOM <= MAX_CONTENT
+    event_size(&card(elicitation, true)) <= MAX_CONTENT
 }
 
 /// What a person has to do, a line each: how, the deadline.
@@ -75,14 +75,13 @@ fn how_to_answer(elicitation: &Elicitation, buttons: usize, show_tag: bool) -> V
     lines.push(vec![instruction(elicitation).into()]);
     let rest = match count.saturating_sub(buttons) {
         0 => None,
-        1 => Some(format!("Option {count} has")),
-        2 => Some(format!("Options {} and {count} have", buttons + 1)),
-        _ => Some(format!("Options {} to {count} have", buttons + 1)),
+        1 => Some(format!("option {count} has")),
+        2 => Some(format!("options {} and {count} have", buttons + 1)),
+        _ => Some(format!("options {} to {count} have", buttons + 1)),
     };
     if let Some(rest) = rest {
-        lines.push(vec![
-            format!("{rest} no button, but can be answered by number or name as well.").into(),
-        ]);
+        let line = format!("Where buttons are shown, {rest} none: type the number or the text.");
+        lines.push(vec![line.into()]);
     }
     if numbers_clash(&question.options) {
         lines.push(vec![
@@ -98,11 +97,17 @@ fn how_to_answer(elicitation: &Elicitation, buttons: usize, show_tag: bool) -> V
             ": ".into(),
         ];
         match tagged_example(elicitation) {
-            Some(example) => tag.extend(["answer it with ".into(), Span::Code(example)]),
+            Some(example) => tag.extend([
+                "put that in front, for example ".into(),
+                Span::Code(example),
+            ]),
             None => tag.push("put that in front of your answer".into()),
         }
         tag.push(", or reply to this message.".into());
         lines.push(tag);
+    }
+    if let Some(who) = who_may_answer(&question.answerers) {
+        lines.push(vec![who.into()]);
     }
     if let Some(deadline) = question.expires_at {
         lines.push(vec![
@@ -120,14 +125,38 @@ fn how_to_answer(elicitation: &Elicitation, buttons: usize, show_tag: bool) -> V
     spans
 }
 
+/// Whose answer counts, where the asker narrowed it. The room may narrow it further.
+fn who_may_answer(answerers: &Answerers) -> Option<String> {
+    let power = answerers
+        .min_power
+        .map(|power| format!("power level {power} or more"));
+    let users = answerers.users.as_deref().map(|users| match users {
+        [] => "nobody".to_owned(),
+        _ if users.len() <= SHOWN_ANSWERERS => users
+            .iter()
+            .map(|user| user_id(user))
+            .collect::<Vec<_>>()
+            .join(", "),
+        _ => format!("{} named people", users.len()),
+    });
+    match (users, power) {
+        (None, None) => None,
+        (Some(users), None) => Some(format!("Answers count from {users} only.")),
+        (None, Some(power)) => Some(format!("Answers count only from people with {power}.")),
+        (Some(users), Some(power)) => {
+            Some(format!("Answers count from {users} only, with {power}."))
+        }
+    }
+}
+
 /// The one sentence that says what counts as an answer.
 pub(super) fn instruction(elicitation: &Elicitation) -> &'static str {
     let question = &elicitation.question;
     match (question.options.is_empty(), question.free_text) {
         (true, _) => "Reply to this message with your answer.",
-        (false, false) => "Reply with a number or a name.",
+        (false, false) => "Reply with the number or the text of an option.",
         (false, true) => {
-            "Reply with a number or a name, or write your own answer (reply to this message)."
+            "Reply with the number or the text of an option, or reply to this message with your own answer."
         }
     }
 }
@@ -137,7 +166,7 @@ pub(super) fn instruction(elicitation: &Elicitation) -> &'static str {
 pub(super) fn tagged_example(elicitation: &Elicitation) -> Option<String> {
     match elicitation.question.options.len() {
         0 => None,
-        count => Some(format!("{} {}", elicitation.tag, count.min(2))),
+        _ => Some(format!("{} 1", elicitation.tag)),
     }
 }
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::card::context;
 use super::draft::Draft;
 use super::text::{line_of, lines, shortened, user_id};
-use super::{label, moment, without_html_if_too_large, write_prompt};
+use super::{gist, label, moment, without_html_if_too_large, write_prompt};
 use crate::elicitation::{Answer, Elicitation, State};
 
 /// Characters and lines of a written answer that the closed card shows.
@@ -15,7 +15,7 @@ const SHOWN_ANSWER: (usize, usize) = (1000, 20);
 /// the outcome, the context. It carries no card, so no client draws buttons.
 ///
 /// It becomes an edit by [`super::relate_edit`]. Clients that know no edits show the
-/// outcome alone. Meant for closed states; of an open question it says that nobody
+/// question in a few words, and the outcome. Meant for closed states; of an open question it says that nobody
 /// has answered yet.
 pub fn closed(elicitation: &Elicitation) -> Value {
     let mut draft = Draft::default();
@@ -24,7 +24,9 @@ pub fn closed(elicitation: &Elicitation) -> Value {
     draft.aside(&context(elicitation));
 
     let mut fallback = Draft::default();
-    fallback.paragraph(&[format!("* {}", outcome(elicitation)).into()]);
+    let short = format!("* “{}”: {}", gist(elicitation), outcome(elicitation));
+    fallback.paragraph(&[short.into()]);
+    write_answer(&mut fallback, elicitation, SHOWN_IN_FALLBACK);
 
     let mut content = fallback.content("m.text");
     content["m.new_content"] = draft.content("m.text");
@@ -32,14 +34,22 @@ pub fn closed(elicitation: &Elicitation) -> Value {
     content
 }
 
+/// Characters and lines of a written answer that clients without edits show.
+const SHOWN_IN_FALLBACK: (usize, usize) = (200, 3);
+
 /// The outcome, and below it a written answer of at most so many characters and
 /// lines.
-pub(super) fn write_outcome(
+pub(super) fn write_outcome(draft: &mut Draft, elicitation: &Elicitation, most: (usize, usize)) {
+    draft.paragraph(&[outcome(elicitation).into()]);
+    write_answer(draft, elicitation, most);
+}
+
+/// A written answer, if that is what was given.
+fn write_answer(
     draft: &mut Draft,
     elicitation: &Elicitation,
     (most_characters, most_lines): (usize, usize),
 ) {
-    draft.paragraph(&[outcome(elicitation).into()]);
     if elicitation.state == State::Answered
         && let Some(Answer {
             option: None,
@@ -65,6 +75,8 @@ fn outcome(elicitation: &Elicitation) -> String {
     let reason = elicitation
         .reason
         .as_deref()
+        // Which question took its place means something to the agent only.
+        .filter(|_| elicitation.state != State::Superseded)
         .map(|reason| line_of(reason, 300));
     if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
         words.push_str(". Reason: ");
@@ -89,7 +101,11 @@ fn words(elicitation: &Elicitation) -> String {
             )
         }
         (State::Declined, None) => format!("Declined{closed_at}"),
-        (State::Cancelled, _) => format!("Withdrawn by the agent{closed_at}"),
+        // Without a reason it was the agent itself.
+        (State::Cancelled, _) if elicitation.reason.is_none() => {
+            format!("Withdrawn by the agent{closed_at}")
+        }
+        (State::Cancelled, _) => format!("Withdrawn{closed_at}"),
         (State::Superseded, _) => format!("Replaced by a newer question{closed_at}"),
         // The deadline, not when it was noticed.
         (State::Expired, _) => match elicitation.question.expires_at.or(elicitation.closed_at) {

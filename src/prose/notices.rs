@@ -97,7 +97,8 @@ pub fn not_understood(
             )
         })
         .collect();
-    let mut lead = "Sorry, I did not understand that as an answer.".to_owned();
+    let gist = gist(elicitation);
+    let mut lead = format!("Sorry, I did not understand that as an answer to “{gist}”.");
     if !meant.is_empty() {
         lead.extend([" Did you mean ", &meant.join("; or "), "?"]);
     }
@@ -127,7 +128,7 @@ pub fn ask_which(place: &Place<'_>, questions: &[&Elicitation]) -> Value {
 
     let mut how: Vec<Span> = vec!["Which one do you mean? Put its tag in front".into()];
     if let Some(example) = questions.iter().find_map(|one| tagged_example(one)) {
-        how.extend([", like ".into(), Span::Code(example)]);
+        how.extend([", for example ".into(), Span::Code(example)]);
     }
     how.push(", or reply to its message.".into());
     draft.paragraph(&how);

@@ -199,7 +199,7 @@ fn a_prompt_with_a_list_of_its_own_is_set_apart() {
     assert_eq!(
         body(&content),
         "| Pick well.\n| \n| Options:\n| 1. Deny\n| 2. Approve\n\nOptions:\n1. Approve\n2. Deny\n\n\
-         Reply with a number or a name.\n\n— asked by agt_31d0"
+         Reply with the number or the text of an option.\n\n— asked by agt_31d0"
     );
     let html = content["formatted_body"].as_str().unwrap_or_default();
     assert!(html.starts_with(
@@ -254,7 +254,10 @@ fn a_display_name_never_stands_for_a_user_id() {
         }
         assert_eq!(
             body(&closed(&elicitation)),
-            format!("* ✓ 1. Run the tests — {shown}, 30 Nov 2026, 14:05 UTC")
+            format!(
+                "* “The tests need network access. May I run them?”: \
+                 ✓ 1. Run the tests — {shown}, 30 Nov 2026, 14:05 UTC"
+            )
         );
     }
     let mut long = answered(example(), Ok(0));
@@ -300,7 +303,7 @@ fn a_removed_answer_is_not_shown_again() {
     assert!(!shown.to_string().contains("because"));
     assert_eq!(
         body(&shown),
-        "* ✓ Answered by Mira (@mira:example.org), 30 Nov 2026, 14:05 UTC (the text was removed later)"
+        "* “Why?”: ✓ Answered by Mira (@mira:example.org), 30 Nov 2026, 14:05 UTC (the text was removed later)"
     );
 }
 

@@ -16,6 +16,7 @@ mod tests;
 mod text;
 mod why;
 
+pub use opening::without_fallback;
 pub use option::{Options, read_option};
 pub use suggest::suggest;
 pub use target::{Bot, Message, Question, Reading, TargetedBy, read};

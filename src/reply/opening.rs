@@ -16,7 +16,7 @@ pub(crate) struct Mention<'a> {
 
 /// The body without the quoted lines that a rich reply begins with, for clients that
 /// know no replies, and without the blank line after them.
-pub(crate) fn without_fallback(body: &str) -> &str {
+pub fn without_fallback(body: &str) -> &str {
     let mut rest = body;
     let mut quoted = false;
     loop {

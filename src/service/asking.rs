@@ -7,6 +7,11 @@ use crate::desk::{self, Ask, Asker, Fault};
 use crate::elicitation::{Elicitation, Key, State};
 use crate::ledger::{self, Ledger, LedgerError};
 
+/// The longest time for which a hole in a room's timeline holds its deadlines up.
+const GAP_PATIENCE: Millis = 10 * 60 * 1000;
+/// How soon a deadline that was held up is looked at again.
+const LOOK_AGAIN: Millis = 1000;
+
 /// What asking came to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Asked {
@@ -226,7 +231,18 @@ impl Service {
         }
         let bot = self.rooms.bot();
         if !facts.joined {
-            let message = format!("the bot is not in {room}: invite {bot}");
+            let message = match &facts.invited_by {
+                None => format!("the bot is not in {room}: invite {bot}"),
+                Some(inviter) if self.config.matrix.joins_for(inviter) => {
+                    format!(
+                        "the bot is about to follow {inviter}'s invitation to {room}: try again"
+                    )
+                }
+                Some(inviter) => format!(
+                    "the bot does not follow {inviter}'s invitation to {room}: \
+                     its operator's matrix.join does not name them"
+                ),
+            };
             return Err(AskError::RoomNotJoined { message });
         }
         if !facts.may_send {
@@ -249,13 +265,7 @@ impl Service {
             .write(move |ledger| {
                 let found = ledger.find(&key)?.ok_or(CancelError::NotFound)?;
                 let has_webhook = |origin: &str| Self::has_webhook(&config, origin);
-                let change = desk::close(
-                    &found,
-                    State::Cancelled,
-                    Some("withdrawn by the agent"),
-                    None,
-                    now,
-                );
+                let change = desk::close(&found, State::Cancelled, None, None, now);
                 if !ledger::apply(ledger, &[change], &has_webhook, now)? {
                     return Err(CancelError::NotPending(Box::new(found)));
                 }
@@ -266,6 +276,8 @@ impl Service {
 
     /// Lets everything expire whose deadline has passed. Gives the next deadline.
     ///
+    /// A room with a hole in its timeline is waited for: an answer given in time may lie in it.
+    ///
     /// # Errors
     /// When the ledger fails.
     pub async fn expire(&self, now: Millis) -> Result<Option<Millis>, LedgerError> {
@@ -275,8 +287,17 @@ impl Service {
                 let has_webhook = |origin: &str| Self::has_webhook(&config, origin);
                 loop {
                     let (due, next) = ledger.due(now)?;
+                    let gaps = ledger.gaps()?;
+                    let holed = |elicitation: &Elicitation| {
+                        gaps.iter().any(|gap| {
+                            gap.room_id == elicitation.question.room_id
+                                && now.saturating_sub(gap.found_at) < GAP_PATIENCE
+                        })
+                    };
+                    let (held_up, due): (Vec<_>, Vec<_>) = due.into_iter().partition(holed);
                     if due.is_empty() {
-                        return Ok(next);
+                        let soon = (!held_up.is_empty()).then(|| now.saturating_add(LOOK_AGAIN));
+                        return Ok(soon.into_iter().chain(next).min());
                     }
                     for elicitation in due {
                         let change = desk::close(&elicitation, State::Expired, None, None, now);

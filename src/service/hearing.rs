@@ -119,25 +119,31 @@ impl Hearing<'_> {
         for gap in &batch.gaps {
             self.ledger.open_gap(gap)?;
         }
+        let mut filled: Vec<Vec<Heard>> = Vec::with_capacity(batch.filled.len());
+        for room_id in &batch.filled {
+            let kept = self.ledger.close_gaps(room_id)?;
+            let kept = kept.iter().map(|kept| serde_json::from_str(kept));
+            filled.push(
+                kept.collect::<Result<_, _>>()
+                    .map_err(|error| unreadable(&error))?,
+            );
+        }
         for room_id in &batch.unfillable {
-            self.ledger.mark_all_visible(room_id)?;
+            let coming = batch.heard.iter().chain(filled.iter().flatten());
+            self.all_visible_but(room_id, &coming.collect::<Vec<_>>())?;
         }
         let open_gaps = self.ledger.gaps()?;
+        let behind_gap = |room_id: &str| open_gaps.iter().any(|gap| gap.room_id == room_id);
         for heard in &batch.heard {
-            let behind_gap = !batch.filled.contains(&heard.room_id)
-                && open_gaps.iter().any(|gap| gap.room_id == heard.room_id);
-            if behind_gap {
-                let kept = serde_json::to_string(heard).map_err(unreadable)?;
-                self.ledger.defer(&heard.room_id, &heard.event_id, &kept)?;
-            } else {
+            if !behind_gap(&heard.room_id) {
                 self.hear(heard, batch)?;
+            } else if self.came_locked_at(heard, batch)?.is_none() {
+                let kept = serde_json::to_string(heard).map_err(|error| unreadable(&error))?;
+                self.ledger.defer(&heard.room_id, &heard.event_id, &kept)?;
             }
         }
-        for room_id in &batch.filled {
-            for kept in self.ledger.close_gaps(room_id)? {
-                let heard: Heard = serde_json::from_str(&kept).map_err(unreadable)?;
-                self.hear(&heard, batch)?;
-            }
+        for heard in filled.iter().flatten() {
+            self.hear(heard, batch)?;
         }
         for kept in &batch.undecrypted {
             if !self.ledger.seen(&kept.room_id, &kept.event_id)? {
@@ -151,6 +157,10 @@ impl Hearing<'_> {
             self.lost(room_id)?;
         }
         for (room_id, event_id) in &batch.resolved {
+            // Behind a hole it stays kept as it came, and is read again after the hole.
+            if behind_gap(room_id) {
+                continue;
+            }
             self.ledger.drop_undecrypted(room_id, event_id)?;
         }
         if let Some(token) = &batch.token {
@@ -172,6 +182,19 @@ impl Hearing<'_> {
             What::Message(said) => self.message(heard, said, batch)?,
         };
         self.apply(&changes)
+    }
+
+    /// What was posted in a hole that can never be filled counts as seen. What is still to come
+    /// back stands after the hole, and becomes visible in its place.
+    fn all_visible_but(&mut self, room_id: &str, coming: &[&Heard]) -> Result<(), LedgerError> {
+        for open in self.ledger.open_in(room_id)? {
+            if let Some(event_id) = &open.event_id
+                && !coming.iter().any(|heard| heard.event_id == *event_id)
+            {
+                self.ledger.mark_visible(room_id, event_id)?;
+            }
+        }
+        Ok(())
     }
 
     /// An own event came back: whatever was sent as it is in the room, and what is said after it
@@ -202,23 +225,18 @@ impl Hearing<'_> {
     }
 
     fn redacted(&mut self, heard: &Heard, redacts: &str) -> Result<Vec<Change>, LedgerError> {
+        // What could not be read in time will not be read at all.
+        self.ledger.drop_undecrypted(&heard.room_id, redacts)?;
         if let Some(answered) = self.ledger.answered_by_event(&heard.room_id, redacts)? {
             return Ok(desk::answer_redacted(&answered, heard, self.now));
         }
-        let reason = "its card was removed from the room";
         let mut changes = Vec::new();
         for key in self.ledger.about(&heard.room_id, redacts)? {
             let found = self.ledger.find(&key)?.filter(|elicitation| {
                 elicitation.state == State::Open && elicitation.event_id.as_deref() == Some(redacts)
             });
             if let Some(open) = found {
-                changes.push(desk::close(
-                    &open,
-                    State::Cancelled,
-                    Some(reason),
-                    None,
-                    self.now,
-                ));
+                changes.push(desk::close_without_card(&open, self.now));
             }
         }
         Ok(changes)
@@ -230,21 +248,57 @@ impl Hearing<'_> {
         said: &Said,
         batch: &Batch,
     ) -> Result<Vec<Change>, LedgerError> {
+        // Without the room's rules nobody may answer; the bot is not in it any more.
+        let Some((rules, bot)) = batch.rooms.get(&heard.room_id) else {
+            return Ok(Vec::new());
+        };
         if let Some(replaces) = &said.replaces
             && let Some(answered) = self.ledger.answered_by_event(&heard.room_id, replaces)?
         {
-            return Ok(desk::answer_edited(&answered, heard, said, self.now));
+            let changes = desk::answer_edited(&answered, heard, said, rules, bot, self.now);
+            return Ok(changes);
         }
-        let known = self.known(heard, said)?;
-        let (rules, bot) = batch.rooms.get(&heard.room_id).cloned().unwrap_or_default();
-        Ok(desk::judge(heard, said, &known, &rules, &bot, self.now))
+        let mut known = self.known(heard, said)?;
+        if let Some(came_at) = self.came_locked_at(heard, batch)? {
+            // What was asked after it came was not visible to whoever wrote it.
+            for known in &mut known {
+                known.elicitation.visible &= known.elicitation.question.created_at <= came_at;
+            }
+        }
+        Ok(desk::judge(heard, said, &known, rules, bot, self.now))
+    }
+
+    /// When a message came that could not be read then, and is only now.
+    fn came_locked_at(
+        &mut self,
+        heard: &Heard,
+        batch: &Batch,
+    ) -> Result<Option<Millis>, LedgerError> {
+        let is_it =
+            |room_id: &str, event_id: &str| room_id == heard.room_id && event_id == heard.event_id;
+        if !batch
+            .resolved
+            .iter()
+            .any(|(room, event)| is_it(room, event))
+        {
+            return Ok(None);
+        }
+        let kept = self.ledger.undecrypted()?;
+        let kept = kept
+            .iter()
+            .find(|kept| is_it(&kept.room_id, &kept.event_id));
+        Ok(kept.map(|kept| kept.heard_at))
     }
 
     /// A message could not be decrypted for a while. Its sender is told once, where a question is
     /// open that it may have answered.
     fn unreadable(&mut self, kept: &Undecrypted) -> Result<(), LedgerError> {
-        if let Some(open) = self.ledger.open_in(&kept.room_id)?.pop() {
-            let notice = desk::unreadable(&open, &kept.event_id, &kept.sender);
+        let open = self.ledger.open_in(&kept.room_id)?;
+        let meant = open
+            .iter()
+            .rfind(|open| open.question.created_at <= kept.heard_at);
+        if let Some(open) = meant {
+            let notice = desk::unreadable(open, &kept.event_id, &kept.sender);
             self.apply(&[notice])?;
         }
         self.ledger
@@ -296,7 +350,7 @@ impl Hearing<'_> {
     }
 }
 
-fn unreadable(error: serde_json::Error) -> LedgerError {
+fn unreadable(error: &serde_json::Error) -> LedgerError {
     LedgerError::Unreadable {
         what: "kept event",
         why: error.to_string(),

@@ -33,6 +33,8 @@ pub struct RoomFacts {
     pub aliases: Vec<String>,
     /// Whether the bot is in it.
     pub joined: bool,
+    /// Who invited the bot, while it is only invited.
+    pub invited_by: Option<String>,
     /// Whether the bot's power suffices to send messages.
     pub may_send: bool,
 }
@@ -202,17 +204,20 @@ impl Service {
             .is_some_and(|elicitation| !elicitation.state.is_closed())
         {
             let look_again = tokio::select! {
-                () = &mut deadline => return Ok(found),
-                _ = stopping.wait_for(|&stopping| stopping) => return Ok(found),
+                () = &mut deadline => None,
+                _ = stopping.wait_for(|&stopping| stopping) => None,
                 note = notes.recv() => match note {
-                    Ok(Note::Closed(closed)) => closed == *key,
-                    Ok(_) => false,
-                    Err(RecvError::Lagged(_)) => true,
-                    Err(RecvError::Closed) => return Ok(found),
+                    Ok(Note::Closed(closed)) => Some(closed == *key),
+                    Ok(_) => Some(false),
+                    Err(RecvError::Lagged(_)) => Some(true),
+                    Err(RecvError::Closed) => None,
                 },
             };
-            if look_again {
-                found = self.find(key).await?;
+            match look_again {
+                Some(true) => found = self.find(key).await?,
+                Some(false) => {}
+                // It may have come to the room meanwhile: that is no end, but it is news.
+                None => return self.find(key).await,
             }
         }
         Ok(found)
@@ -242,3 +247,6 @@ impl Service {
         self.book.write(move |ledger| ledger.prune(before)).await
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -54,7 +54,9 @@ impl Service {
                 if sending.draft.kind != SendKind::Card {
                     return Ok(());
                 }
-                if let Some(queued) = ledger.find(&sending.draft.key)? {
+                // A question that is open has its card in the room, whatever this try came to.
+                let found = ledger.find(&sending.draft.key)?;
+                if let Some(queued) = found.filter(|found| found.state == State::Queued) {
                     let has_webhook = |origin: &str| Service::has_webhook(&config, origin);
                     let closed = desk::close(&queued, State::Undeliverable, Some(&why), None, now);
                     ledger::apply(ledger, &[closed], &has_webhook, now)?;

@@ -1,5 +1,15 @@
 //! Everything that needs a real homeserver, in one binary so that all share one.
 
+mod agent_side;
+mod crashes;
 mod demo;
+mod encrypted_room;
+mod endings;
+mod plain_room;
+mod relay;
 mod sandbox;
+mod scene;
+mod session;
+mod stage;
+mod starting;
 mod support;

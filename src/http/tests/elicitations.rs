@@ -51,7 +51,7 @@ async fn the_same_again_is_the_same_question_and_another_is_a_conflict() {
         refused(
             409,
             "ELICITATION_CONFLICT",
-            "elicitation \"e1\" was asked before with other content; another question needs another id"
+            "\"e1\" was asked before with other content; another question needs another id or key"
         )
     );
 }

@@ -150,28 +150,3 @@ async fn an_event_that_is_not_kept_or_not_ours_cannot_be_continued_after() {
         );
     }
 }
-
-#[tokio::test]
-async fn a_listener_that_fell_far_behind_looks_for_itself() {
-    let api = Api::start().await;
-    let mut listener = Listener::open(&api, "", None).await;
-    // One transaction with more notes than are kept for a listener, its own the very first.
-    let written = api.service.book().write(|ledger| {
-        for number in 0..3_000_u32 {
-            let agent = match number {
-                0 => "builder",
-                even if even % 2 == 0 => "tester",
-                _ => "nobody",
-            };
-            let draft = EventDraft {
-                key: Key::new(agent, "e1"),
-                event_type: "elicitation.open".to_owned(),
-                body: json!({ "word": number.to_string() }),
-            };
-            ledger.announce(&draft, false, clock::now())?;
-        }
-        Ok::<_, LedgerError>(())
-    });
-    written.await.unwrap();
-    assert_eq!(listener.event().await.1, "0");
-}

@@ -40,6 +40,7 @@ impl Rooms for FewRooms {
         let facts = |room_id: &str, joined, may_send| RoomFacts {
             room_id: room_id.to_owned(),
             aliases: Vec::new(),
+            invited_by: None,
             joined,
             may_send,
         };

@@ -25,6 +25,9 @@ CREATE TABLE elicitations (
 CREATE INDEX elicitations_pending ON elicitations (room_id, seq) WHERE state IN ('queued', 'open');
 CREATE INDEX elicitations_due ON elicitations (expires_at)
     WHERE expires_at IS NOT NULL AND state IN ('queued', 'open');
+CREATE INDEX elicitations_by_origin ON elicitations (origin, seq);
+CREATE INDEX elicitations_by_card ON elicitations (origin, card_id)
+    WHERE card_id IS NOT NULL AND state IN ('queued', 'open');
 CREATE INDEX elicitations_by_room ON elicitations (room_id, tag);
 CREATE INDEX elicitations_by_answer ON elicitations (answer_event_id) WHERE answer_event_id IS NOT NULL;
 CREATE INDEX elicitations_closed ON elicitations (closed_at) WHERE closed_at IS NOT NULL;
@@ -141,4 +144,5 @@ CREATE TABLE deliveries (
     last_error   TEXT,
     CONSTRAINT one_delivery_per_event UNIQUE (event_seq)
 ) STRICT;
+CREATE INDEX deliveries_parked ON deliveries (seq) WHERE state = 'parked';
 CREATE INDEX deliveries_pending ON deliveries (origin, id, seq) WHERE state = 'pending';

@@ -6,10 +6,12 @@ mod outbox;
 mod questions;
 
 use std::fs::{File, OpenOptions};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::thread;
 use std::time::Duration;
 
-use rusqlite::{Connection, OptionalExtension, Params, Row, ToSql};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, ToSql};
 use rusqlite_migration::{M, Migrations};
 
 use super::{Book, Ledger, LedgerError, Note};
@@ -18,10 +20,17 @@ use crate::clock::Millis;
 /// The migrations, in order. One that was released is never changed.
 const MIGRATIONS: &[M<'_>] = &[M::up(include_str!("../migrations/001_first.sql"))];
 
+/// How long another program that has the database may keep us waiting.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// One connection to the ledger.
 pub struct SqliteLedger {
     connection: Connection,
     notes: Vec<Note>,
+    /// Whether statements belong to a transaction that was begun here.
+    in_transaction: bool,
+    /// Whether something was deleted that must not stay in the log either.
+    forgot: bool,
     /// Held as long as the ledger is open; the writer's keeps other processes out.
     _lock: Option<File>,
 }
@@ -71,7 +80,7 @@ impl SqliteLedger {
     }
 
     fn set_up(connection: Connection, lock: Option<File>) -> Result<Self, LedgerError> {
-        connection.busy_timeout(Duration::from_secs(5))?;
+        connection.busy_timeout(PATIENCE)?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
@@ -81,6 +90,8 @@ impl SqliteLedger {
         Ok(Self {
             connection,
             notes: Vec::new(),
+            in_transaction: false,
+            forgot: false,
             _lock: lock,
         })
     }
@@ -98,46 +109,109 @@ impl SqliteLedger {
 
     /// Work put off by a process that is gone need not wait out its time.
     fn release_claims(&mut self) -> Result<(), LedgerError> {
-        self.connection.execute_batch(
-            "UPDATE outbox SET next_at = 0 WHERE state = 'pending';
-             UPDATE deliveries SET next_at = MIN(next_at, created_at) WHERE state = 'pending' AND attempts = 0;",
-        )?;
+        self.change("UPDATE outbox SET next_at = 0 WHERE state = 'pending'", [])?;
         Ok(())
+    }
+
+    /// A ledger that lives as long as its value, inside a transaction that is never committed.
+    #[cfg(test)]
+    pub(super) fn in_memory() -> Result<Self, LedgerError> {
+        let mut ledger = Self::set_up(Connection::open_in_memory()?, None)?;
+        ledger.migrate()?;
+        ledger.begin()?;
+        Ok(ledger)
+    }
+
+    /// The connection itself, to look at or to break what no caller can.
+    #[cfg(test)]
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
     }
 
     pub(super) fn begin(&mut self) -> Result<(), LedgerError> {
         self.notes.clear();
-        Ok(self.connection.execute_batch("BEGIN IMMEDIATE")?)
+        // What an earlier rollback may have left behind.
+        self.roll_back();
+        self.connection.execute_batch("BEGIN IMMEDIATE")?;
+        self.in_transaction = true;
+        Ok(())
     }
 
     pub(super) fn commit(&mut self) -> Result<(), LedgerError> {
-        let committed = self.connection.execute_batch("COMMIT");
-        if committed.is_err() && !self.connection.is_autocommit() {
-            // Nothing of a group that could not be committed may leak into the next.
-            let _ = self.connection.execute_batch("ROLLBACK");
-        }
-        Ok(committed?)
+        let committed = self.batch("COMMIT");
+        // Nothing of a group that could not be committed may leak into the next.
+        self.roll_back();
+        committed
     }
 
-    /// Runs work that is undone as a whole when it errs.
-    pub(super) fn in_savepoint<T, E, F>(&mut self, work: F) -> Result<T, E>
+    /// Empties the log when it may hold what was deleted for good. Somebody who is reading is not
+    /// waited for; then it is tried again after the next commit.
+    pub(super) fn clean_log(&mut self) {
+        if !self.forgot {
+            return;
+        }
+        let emptied = self.connection.busy_timeout(Duration::ZERO).and_then(|()| {
+            let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+            self.connection
+                .query_row(checkpoint, [], |row| row.get::<_, i64>(0))
+        });
+        self.forgot = !matches!(emptied, Ok(0));
+        let restored = self.connection.busy_timeout(PATIENCE);
+        debug_assert!(restored.is_ok(), "setting a timeout does not fail");
+    }
+
+    fn roll_back(&mut self) {
+        self.in_transaction = false;
+        if !self.connection.is_autocommit() {
+            // If this fails, the transaction is still there, and `begin` tries again.
+            let _ = self.connection.execute_batch("ROLLBACK");
+        }
+    }
+
+    /// Runs work that is undone as a whole when it errs or panics. The outer error is its panic.
+    pub(super) fn in_savepoint<T, E, F>(&mut self, work: F) -> thread::Result<Result<T, E>>
     where
         E: From<LedgerError>,
         F: FnOnce(&mut dyn Ledger) -> Result<T, E>,
     {
         let notes = self.notes.len();
-        self.batch("SAVEPOINT job")?;
-        match work(self) {
-            Ok(value) => {
-                self.batch("RELEASE job")?;
-                Ok(value)
-            }
+        if let Err(error) = self.batch("SAVEPOINT job") {
+            return Ok(Err(error.into()));
+        }
+        // What a panic leaves half-done is undone here, like what an error leaves.
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(self)));
+        let done = matches!(outcome, Ok(Ok(_)));
+        let end = if done {
+            "RELEASE job"
+        } else {
+            self.notes.truncate(notes);
+            "ROLLBACK TO job; RELEASE job"
+        };
+        match self.batch(end) {
+            Ok(()) => outcome,
             Err(error) => {
-                self.notes.truncate(notes);
-                self.batch("ROLLBACK TO job; RELEASE job")?;
-                Err(error)
+                // It can be neither kept nor undone alone: then the whole transaction goes, and
+                // every request in it is told so by the commit.
+                if !self.connection.is_autocommit() {
+                    let _ = self.connection.execute_batch("ROLLBACK");
+                }
+                if done { Ok(Err(error.into())) } else { outcome }
             }
         }
+    }
+
+    /// Runs work that sees one moment of what is committed. The outer error is its panic.
+    pub(super) fn in_snapshot<T, E, F>(&mut self, work: F) -> thread::Result<Result<T, E>>
+    where
+        E: From<LedgerError>,
+        F: FnOnce(&mut dyn Ledger) -> Result<T, E>,
+    {
+        if let Err(error) = self.batch("BEGIN") {
+            return Ok(Err(error.into()));
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(|| work(self)));
+        self.roll_back();
+        outcome
     }
 
     pub(super) fn take_notes(&mut self) -> Vec<Note> {
@@ -146,8 +220,24 @@ impl SqliteLedger {
         notes
     }
 
+    /// On a full or failing disk SQLite may roll back on its own. What came after would then be
+    /// committed by itself, statement by statement.
+    fn still_in_transaction(&self) -> Result<(), LedgerError> {
+        if self.in_transaction && self.connection.is_autocommit() {
+            let why = "the disk is full or failing, and the transaction was rolled back";
+            return Err(LedgerError::Store(why.to_owned()));
+        }
+        Ok(())
+    }
+
     fn batch(&self, sql: &str) -> Result<(), LedgerError> {
+        self.still_in_transaction()?;
         Ok(self.connection.execute_batch(sql)?)
+    }
+
+    fn statement(&self, sql: &str) -> Result<CachedStatement<'_>, LedgerError> {
+        self.still_in_transaction()?;
+        Ok(self.connection.prepare_cached(sql)?)
     }
 
     fn note(&mut self, note: Note) {
@@ -156,7 +246,7 @@ impl SqliteLedger {
 
     /// Runs a statement and gives the number of rows it changed.
     fn change(&self, sql: &str, params: impl Params) -> Result<usize, LedgerError> {
-        Ok(self.connection.prepare_cached(sql)?.execute(params)?)
+        Ok(self.statement(sql)?.execute(params)?)
     }
 
     /// The first row of a query, if any.
@@ -166,11 +256,7 @@ impl SqliteLedger {
         params: impl Params,
         read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>, LedgerError> {
-        Ok(self
-            .connection
-            .prepare_cached(sql)?
-            .query_row(params, read)
-            .optional()?)
+        Ok(self.statement(sql)?.query_row(params, read).optional()?)
     }
 
     /// All rows of a query.
@@ -180,7 +266,7 @@ impl SqliteLedger {
         params: impl Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, LedgerError> {
-        let mut statement = self.connection.prepare_cached(sql)?;
+        let mut statement = self.statement(sql)?;
         let rows = statement
             .query_map(params, read)?
             .collect::<rusqlite::Result<_>>()?;
@@ -195,17 +281,17 @@ impl SqliteLedger {
 
 impl Ledger for SqliteLedger {
     fn prune(&mut self, before: Millis) -> Result<u64, LedgerError> {
+        // A question whose last words are still to be sent is needed to send them.
+        let over = "SELECT origin, id FROM elicitations WHERE closed_at < ?1
+             AND (origin, id) NOT IN (SELECT origin, id FROM outbox WHERE state = 'pending')";
         let mut gone = 0;
         for sql in [
-            "DELETE FROM own_events WHERE (origin, id) IN
-                 (SELECT origin, id FROM elicitations WHERE closed_at < ?1)",
-            "DELETE FROM told WHERE (origin, id) IN
-                 (SELECT origin, id FROM elicitations WHERE closed_at < ?1)",
+            &format!("DELETE FROM own_events WHERE (origin, id) IN ({over})"),
+            &format!("DELETE FROM told WHERE (origin, id) IN ({over})"),
+            &format!("DELETE FROM elicitations WHERE (origin, id) IN ({over})"),
             "DELETE FROM outbox WHERE state <> 'pending' AND created_at < ?1",
             "DELETE FROM events WHERE at < ?1 AND seq NOT IN
                  (SELECT event_seq FROM deliveries WHERE state <> 'delivered')",
-            "DELETE FROM elicitations WHERE closed_at < ?1 AND (origin, id) NOT IN
-                 (SELECT origin, id FROM outbox WHERE state = 'pending')",
             "DELETE FROM seen WHERE seen_at < ?1",
             "DELETE FROM undecrypted WHERE heard_at < ?1",
         ] {
@@ -241,6 +327,6 @@ fn to_json<T: serde::Serialize>(what: &'static str, value: &T) -> Result<String,
 }
 
 /// Parameters of statements that take a key first.
-fn key_params<'a>(key: &'a crate::elicitation::Key) -> [&'a dyn ToSql; 2] {
+fn key_params(key: &crate::elicitation::Key) -> [&dyn ToSql; 2] {
     [&key.origin, &key.id]
 }

@@ -97,17 +97,20 @@ impl Outbox for SqliteLedger {
         Ok((due, self.number(&sql, [now])?))
     }
 
-    fn mark_attempted(&mut self, seq: i64, now: Millis) -> Result<(), LedgerError> {
-        self.change(
-            "UPDATE outbox SET attempted_at = COALESCE(attempted_at, ?2) WHERE seq = ?1",
+    fn mark_attempted(&mut self, seq: i64, now: Millis) -> Result<bool, LedgerError> {
+        let changed = self.change(
+            "UPDATE outbox SET attempted_at = COALESCE(attempted_at, ?2)
+             WHERE seq = ?1 AND state = 'pending'",
             [seq, now],
         )?;
-        Ok(())
+        Ok(changed == 1)
     }
 
     fn mark_sent(&mut self, seq: i64, event_id: &str) -> Result<bool, LedgerError> {
         let changed = self.change(
-            "UPDATE outbox SET state = 'sent', event_id = ?2 WHERE seq = ?1 AND state = 'pending'",
+            // What stands in the room need not stand here as well.
+            "UPDATE outbox SET state = 'sent', event_id = ?2, content = '{}'
+             WHERE seq = ?1 AND state = 'pending'",
             params![seq, event_id],
         )?;
         if changed == 0 {
@@ -129,7 +132,8 @@ impl Outbox for SqliteLedger {
 
     fn postpone(&mut self, seq: i64, until: Millis, error: &str) -> Result<(), LedgerError> {
         self.change(
-            "UPDATE outbox SET next_at = ?2, attempts = attempts + 1, last_error = ?3 WHERE seq = ?1",
+            "UPDATE outbox SET next_at = ?2, attempts = attempts + 1, last_error = ?3
+             WHERE seq = ?1 AND state = 'pending'",
             params![seq, until, error],
         )?;
         Ok(())

@@ -98,9 +98,10 @@ impl Questions for SqliteLedger {
         id: Option<&str>,
         idempotency_key: Option<&str>,
     ) -> Result<Vec<Asked>, LedgerError> {
+        // `+seq`: two rows are sorted sooner than all of an origin's are read in order.
         let sql = format!(
             "SELECT {COLUMNS} FROM elicitations
-             WHERE origin = ?1 AND (id = ?2 OR idempotency_key = ?3) ORDER BY seq"
+             WHERE origin = ?1 AND (id = ?2 OR idempotency_key = ?3) ORDER BY +seq"
         );
         self.all(&sql, params![origin, id, idempotency_key], Stored::from_row)?
             .into_iter()
@@ -151,15 +152,25 @@ impl Questions for SqliteLedger {
 
     fn settle(&mut self, closed: &Elicitation) -> Result<bool, LedgerError> {
         let key = closed.key();
+        let from = match closed.state {
+            State::Queued | State::Open => return Ok(false),
+            State::Answered | State::Declined => "state = 'open'",
+            State::Cancelled | State::Superseded | State::Expired | State::Undeliverable => {
+                "state IN ('queued', 'open')"
+            }
+        };
         let answer = closed
             .answer
             .as_ref()
             .map(|answer| to_json("answer", answer))
             .transpose()?;
-        let changed = self.change(
+        let sql = format!(
             "UPDATE elicitations SET state = ?3, closed_at = ?4, reason = ?5, answer = ?6,
                  answer_event_id = ?7
-             WHERE origin = ?1 AND id = ?2 AND state IN ('queued', 'open')",
+             WHERE origin = ?1 AND id = ?2 AND {from}"
+        );
+        let changed = self.change(
+            &sql,
             params![
                 key.origin,
                 key.id,
@@ -196,7 +207,8 @@ impl Questions for SqliteLedger {
 
     fn mark_visible(&mut self, room_id: &str, event_id: &str) -> Result<(), LedgerError> {
         self.change(
-            "UPDATE elicitations SET visible = 1 WHERE room_id = ?1 AND event_id = ?2 AND visible = 0",
+            "UPDATE elicitations SET visible = 1
+             WHERE room_id = ?1 AND event_id = ?2 AND state IN ('queued', 'open') AND state = 'open'",
             [room_id, event_id],
         )?;
         Ok(())
@@ -205,7 +217,7 @@ impl Questions for SqliteLedger {
     fn mark_all_visible(&mut self, room_id: &str) -> Result<(), LedgerError> {
         self.change(
             "UPDATE elicitations SET visible = 1
-             WHERE room_id = ?1 AND event_id IS NOT NULL AND state = 'open' AND visible = 0",
+             WHERE room_id = ?1 AND state IN ('queued', 'open') AND state = 'open'",
             [room_id],
         )?;
         Ok(())
@@ -281,21 +293,32 @@ impl Questions for SqliteLedger {
     }
 
     fn forget_answer_text(&mut self, key: &Key) -> Result<(), LedgerError> {
+        self.forgot = true;
         self.change(
             "UPDATE elicitations SET answer = json_set(answer, '$.text', NULL)
              WHERE origin = ?1 AND id = ?2 AND answer IS NOT NULL",
             &key_params(key)[..],
         )?;
-        self.change(
-            "UPDATE events SET body = json_set(body, '$.answer.text', NULL)
-             WHERE origin = ?1 AND id = ?2 AND json_type(body, '$.answer.text') IS NOT NULL",
-            &key_params(key)[..],
-        )?;
-        self.change(
-            "UPDATE events SET body = json_set(body, '$.correction.text', NULL)
-             WHERE origin = ?1 AND id = ?2 AND json_type(body, '$.correction.text') IS NOT NULL",
-            &key_params(key)[..],
-        )?;
+        for place in [
+            "$.answer.text",
+            "$.correction.text",
+            "$.correction.reading.text",
+        ] {
+            let sql = format!(
+                "UPDATE events SET body = json_set(body, '{place}', NULL)
+                 WHERE origin = ?1 AND id = ?2 AND json_type(body, '{place}') IS NOT NULL"
+            );
+            self.change(&sql, &key_params(key)[..])?;
+        }
+        // The closed card and the notices after it quote a written answer, and only that.
+        let quoting = "origin = ?1 AND id = ?2 AND kind IN ('card_edit', 'notice')
+             AND created_at >= (SELECT closed_at FROM elicitations
+                 WHERE origin = ?1 AND id = ?2 AND answer ->> 'kind' = 'text')";
+        let sql = format!(
+            "UPDATE outbox SET state = CASE state WHEN 'pending' THEN 'dropped' ELSE state END,
+                 content = '{{}}' WHERE {quoting}"
+        );
+        self.change(&sql, &key_params(key)[..])?;
         Ok(())
     }
 
@@ -315,7 +338,7 @@ impl Questions for SqliteLedger {
         card_id: &str,
     ) -> Result<Vec<Elicitation>, LedgerError> {
         self.elicitations(
-            "WHERE origin = ?1 AND board_id IS ?2 AND card_id = ?3
+            "WHERE origin = ?1 AND card_id = ?3 AND board_id IS ?2
                  AND state IN ('queued', 'open') ORDER BY seq",
             params![origin, board_id, card_id],
         )

@@ -1,0 +1,246 @@
+//! What is to be sent to rooms.
+
+use std::collections::HashSet;
+
+use super::{AGENT, NOON, changed, draft, head, insert, question};
+use crate::clock::Millis;
+use crate::elicitation::Elicitation;
+use crate::ledger::{Ledger, SendKind, Sending};
+
+super::cases![
+    a_room_gets_everything_in_order_and_one_thing_at_a_time,
+    a_row_that_is_put_off_holds_up_its_room_alone,
+    a_row_is_due_at_its_time,
+    a_row_keeps_its_transaction_id_and_its_first_attempt,
+    a_row_is_sent_once,
+    a_dropped_row_lets_the_next_one_go,
+    what_is_sent_or_dropped_does_not_change_any_more,
+    an_unsent_row_is_found_by_its_transaction_id,
+    the_unsent_card_of_a_question_is_found,
+    only_a_card_that_was_never_tried_is_withdrawn,
+    what_failed_for_longest_is_known,
+];
+
+fn in_room(id: &str, room: &str) -> Elicitation {
+    changed(question(AGENT, id), |it| {
+        it.question.room_id = room.to_owned();
+    })
+}
+
+/// Questions in two rooms.
+fn two_rooms(ledger: &mut dyn Ledger) -> (Elicitation, Elicitation) {
+    let a = insert(ledger, in_room("a", "!a:example.org"));
+    let b = insert(ledger, in_room("b", "!b:example.org"));
+    (a, b)
+}
+
+fn say(ledger: &mut dyn Ledger, about: &Elicitation, body: &str) {
+    let draft = draft(about, SendKind::Notice, body);
+    ledger.send(&draft, NOON).unwrap();
+}
+
+fn bodies(due: &[Sending]) -> Vec<&str> {
+    due.iter()
+        .map(|row| row.draft.content["body"].as_str().unwrap())
+        .collect()
+}
+
+fn due(ledger: &mut dyn Ledger, at: Millis) -> (String, Option<Millis>) {
+    let (due, next) = ledger.sendings_due(NOON + at).unwrap();
+    (bodies(&due).join(", "), next.map(|next| next - NOON))
+}
+
+fn a_room_gets_everything_in_order_and_one_thing_at_a_time(ledger: &mut dyn Ledger) {
+    let (a, b) = two_rooms(ledger);
+    assert_eq!(due(ledger, 0), (String::new(), None));
+    for (room, body) in [(&a, "a1"), (&b, "b1"), (&a, "a2"), (&b, "b2"), (&a, "a3")] {
+        say(ledger, room, body);
+    }
+    assert_eq!(due(ledger, 0).0, "a1, b1");
+    let mut sent = Vec::new();
+    while let Some(row) = head(ledger, &a) {
+        assert_eq!(row.draft.key, *a.key());
+        assert!(ledger.mark_sent(row.seq, &format!("${}", row.seq)).unwrap());
+        sent.push(row);
+    }
+    assert_eq!(bodies(&sent), ["a1", "a2", "a3"]);
+    assert_eq!(due(ledger, 0).0, "b1");
+}
+
+fn a_row_that_is_put_off_holds_up_its_room_alone(ledger: &mut dyn Ledger) {
+    let (a, b) = two_rooms(ledger);
+    for (room, body) in [(&a, "a1"), (&a, "a2"), (&b, "b1")] {
+        say(ledger, room, body);
+    }
+    let a1 = head(ledger, &a).unwrap();
+    ledger
+        .postpone(a1.seq, NOON + 50, "M_LIMIT_EXCEEDED")
+        .unwrap();
+    assert_eq!(due(ledger, 49), ("b1".to_owned(), Some(50)));
+    assert_eq!(due(ledger, 50), ("a1, b1".to_owned(), None));
+    let again = Sending { attempts: 1, ..a1 };
+    assert_eq!(head(ledger, &a), Some(again));
+}
+
+fn a_row_is_due_at_its_time(ledger: &mut dyn Ledger) {
+    let (a, b) = two_rooms(ledger);
+    ledger
+        .send(&draft(&a, SendKind::Card, "a1"), NOON + 10)
+        .unwrap();
+    ledger
+        .send(&draft(&b, SendKind::Card, "b1"), NOON + 20)
+        .unwrap();
+    assert_eq!(due(ledger, 9), (String::new(), Some(10)));
+    assert_eq!(due(ledger, 10), ("a1".to_owned(), Some(20)));
+    assert_eq!(due(ledger, 20), ("a1, b1".to_owned(), None));
+}
+
+fn a_row_keeps_its_transaction_id_and_its_first_attempt(ledger: &mut dyn Ledger) {
+    let (a, b) = two_rooms(ledger);
+    let mut card = draft(&a, SendKind::Card, "the card");
+    card.also = vec![b.key().clone()];
+    ledger.send(&card, NOON + 3).unwrap();
+    let row = head(ledger, &a).unwrap();
+    let expected = Sending {
+        draft: card,
+        attempts: 0,
+        attempted_at: None,
+        created_at: NOON + 3,
+        ..row.clone()
+    };
+    assert_eq!(row, expected);
+    ledger.mark_attempted(row.seq, NOON + 5).unwrap();
+    ledger.postpone(row.seq, NOON + 6, "timeout").unwrap();
+    ledger.mark_attempted(row.seq, NOON + 7).unwrap();
+    ledger.postpone(row.seq, NOON + 8, "timeout").unwrap();
+    let now = Sending {
+        attempts: 2,
+        attempted_at: Some(NOON + 5),
+        ..row
+    };
+    assert_eq!(head(ledger, &a), Some(now));
+    // No two rows share an id.
+    for room in [&a, &b, &a] {
+        say(ledger, room, "more");
+    }
+    let mut seen = HashSet::new();
+    for room in [&a, &b] {
+        while let Some(row) = head(ledger, room) {
+            assert!(seen.insert(row.txn_id));
+            ledger.drop_sending(row.seq, "seen").unwrap();
+        }
+    }
+    assert_eq!(seen.len(), 4);
+}
+
+fn a_row_is_sent_once(ledger: &mut dyn Ledger) {
+    let (a, _) = two_rooms(ledger);
+    say(ledger, &a, "hello");
+    let row = head(ledger, &a).unwrap();
+    assert!(ledger.mark_sent(row.seq, "$1").unwrap());
+    assert!(!ledger.mark_sent(row.seq, "$1").unwrap());
+    assert!(!ledger.mark_sent(row.seq, "$2").unwrap());
+    assert_eq!(ledger.events_about(a.key()).unwrap(), ["$1"]);
+    assert!(!ledger.mark_sent(row.seq + 99, "$3").unwrap());
+}
+
+fn a_dropped_row_lets_the_next_one_go(ledger: &mut dyn Ledger) {
+    let (a, _) = two_rooms(ledger);
+    say(ledger, &a, "a1");
+    say(ledger, &a, "a2");
+    let a1 = head(ledger, &a).unwrap();
+    ledger.drop_sending(a1.seq, "M_FORBIDDEN").unwrap();
+    assert_eq!(due(ledger, 0), ("a2".to_owned(), None));
+    assert!(!ledger.mark_sent(a1.seq, "$1").unwrap());
+    assert_eq!(ledger.events_about(a.key()).unwrap(), Vec::<String>::new());
+}
+
+fn what_is_sent_or_dropped_does_not_change_any_more(ledger: &mut dyn Ledger) {
+    let (a, b) = two_rooms(ledger);
+    say(ledger, &a, "sent");
+    say(ledger, &b, "dropped");
+    let (sent, dropped) = (head(ledger, &a).unwrap(), head(ledger, &b).unwrap());
+    assert!(ledger.mark_sent(sent.seq, "$1").unwrap());
+    ledger.drop_sending(dropped.seq, "M_FORBIDDEN").unwrap();
+    for seq in [sent.seq, dropped.seq] {
+        ledger.drop_sending(seq, "again").unwrap();
+        ledger.mark_attempted(seq, NOON).unwrap();
+        ledger.postpone(seq, NOON + 1, "timeout").unwrap();
+    }
+    assert_eq!(due(ledger, 9), (String::new(), None));
+    assert_eq!(ledger.oldest_attempted().unwrap(), None);
+    assert_eq!(
+        ledger.about("!a:example.org", "$1").unwrap(),
+        [a.key().clone()]
+    );
+}
+
+fn an_unsent_row_is_found_by_its_transaction_id(ledger: &mut dyn Ledger) {
+    let (a, _) = two_rooms(ledger);
+    say(ledger, &a, "a1");
+    let row = head(ledger, &a).unwrap();
+    assert_eq!(
+        ledger.sending_by_txn(&row.txn_id).unwrap(),
+        Some(row.clone())
+    );
+    assert_eq!(ledger.sending_by_txn("unknown").unwrap(), None);
+    assert!(ledger.mark_sent(row.seq, "$1").unwrap());
+    assert_eq!(ledger.sending_by_txn(&row.txn_id).unwrap(), None);
+}
+
+fn the_unsent_card_of_a_question_is_found(ledger: &mut dyn Ledger) {
+    let (a, b) = two_rooms(ledger);
+    say(ledger, &a, "not a card");
+    let notice = head(ledger, &a).unwrap();
+    assert!(ledger.mark_sent(notice.seq, "$1").unwrap());
+    assert_eq!(ledger.pending_card(a.key()).unwrap(), None);
+    ledger
+        .send(&draft(&a, SendKind::Card, "card a"), NOON)
+        .unwrap();
+    ledger
+        .send(&draft(&b, SendKind::Card, "card b"), NOON)
+        .unwrap();
+    let card = head(ledger, &a).unwrap();
+    assert_eq!(ledger.pending_card(a.key()).unwrap(), Some(card.clone()));
+    assert!(ledger.mark_sent(card.seq, "$2").unwrap());
+    assert_eq!(ledger.pending_card(a.key()).unwrap(), None);
+}
+
+fn only_a_card_that_was_never_tried_is_withdrawn(ledger: &mut dyn Ledger) {
+    let (a, b) = two_rooms(ledger);
+    say(ledger, &a, "a notice");
+    assert!(!ledger.withdraw_unsent_card(a.key()).unwrap());
+    ledger
+        .send(&draft(&a, SendKind::Card, "card a"), NOON)
+        .unwrap();
+    ledger
+        .send(&draft(&b, SendKind::Card, "card b"), NOON)
+        .unwrap();
+    assert!(ledger.withdraw_unsent_card(a.key()).unwrap());
+    assert!(!ledger.withdraw_unsent_card(a.key()).unwrap());
+    assert_eq!(ledger.pending_card(a.key()).unwrap(), None);
+    assert_eq!(due(ledger, 0).0, "a notice, card b");
+
+    let card = head(ledger, &b).unwrap();
+    ledger.mark_attempted(card.seq, NOON).unwrap();
+    assert!(!ledger.withdraw_unsent_card(b.key()).unwrap());
+    assert_eq!(due(ledger, 0).0, "a notice, card b");
+}
+
+fn what_failed_for_longest_is_known(ledger: &mut dyn Ledger) {
+    let (a, b) = two_rooms(ledger);
+    say(ledger, &a, "a1");
+    say(ledger, &b, "b1");
+    let (a1, b1) = (head(ledger, &a).unwrap(), head(ledger, &b).unwrap());
+    // Being sent is not being stuck, and waiting for the room is not either.
+    ledger.mark_attempted(a1.seq, NOON + 2).unwrap();
+    ledger.postpone(b1.seq, NOON + 3, "nobody joined").unwrap();
+    assert_eq!(ledger.oldest_attempted().unwrap(), None);
+    ledger.postpone(a1.seq, NOON + 4, "timeout").unwrap();
+    assert_eq!(ledger.oldest_attempted().unwrap(), Some(NOON + 2));
+    ledger.mark_attempted(b1.seq, NOON + 1).unwrap();
+    assert_eq!(ledger.oldest_attempted().unwrap(), Some(NOON + 1));
+    assert!(ledger.mark_sent(b1.seq, "$b").unwrap());
+    ledger.drop_sending(a1.seq, "M_FORBIDDEN").unwrap();
+    assert_eq!(ledger.oldest_attempted().unwrap(), None);
+}

@@ -1,0 +1,589 @@
+//! The bot, or the homeserver, is gone at a bad moment: nothing is lost, nothing happens twice.
+
+use std::{fs, path::Path, time::Duration};
+
+use matrix_elicit::sandbox::{Synapse, SynapseOptions};
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use tokio::sync::watch;
+
+use crate::relay::{Lag, Relay};
+use crate::scene::{
+    Someone, ask_and_show, at_rest, count, ledger, one_of_each, opened, question, traces,
+};
+use crate::support::{Api, BotConfig, BotProcess, WebhookSink, homeserver, own_homeserver, soon};
+
+/// How many times the bot is killed in the test of random moments; more if this variable says so.
+const KILLS: usize = 15;
+const KILLS_FROM: &str = "MATRIX_ELICIT_TEST_KILLS";
+/// How many questions are open at once in each of its rooms.
+const AT_ONCE: usize = 3;
+
+/// A person and a room of their own.
+struct Corner {
+    who: Someone,
+    room: String,
+}
+
+/// A bot with a webhook, and two rooms with somebody in each: a plain one and an encrypted one.
+struct Stage {
+    bot: BotProcess,
+    sink: WebhookSink,
+    corners: [Corner; 2],
+}
+
+impl Stage {
+    async fn set_up(synapse: &Synapse) -> Self {
+        Self::set_up_over(synapse, &synapse.url()).await
+    }
+
+    /// The bot reaches the homeserver at another address.
+    async fn set_up_over(synapse: &Synapse, address: &str) -> Self {
+        let sink = WebhookSink::start().await;
+        let config = BotConfig::new(synapse)
+            .await
+            .with_webhook(&sink)
+            .with("matrix.homeserver", json!(address));
+        let mut corners = Vec::new();
+        for encrypting in [false, true] {
+            let who = Someone::new(synapse, "ada", encrypting).await;
+            let room = who.make_room(&[config.user_id()]).await;
+            corners.push(Corner { who, room });
+        }
+        let corners = corners.try_into().ok().unwrap();
+        let bot = BotProcess::start(config).await;
+        Self { bot, sink, corners }
+    }
+
+    /// Asks one question in each room, and waits until both can be read; their cards' events.
+    async fn ask_everywhere(&self) -> Vec<String> {
+        let mut cards = Vec::new();
+        for (index, corner) in self.corners.iter().enumerate() {
+            let request = question(&corner.room, &format!("question-{index}"));
+            let open = ask_and_show(&self.bot, &corner.who, &request).await;
+            cards.push(open["event_id"].as_str().unwrap().to_owned());
+        }
+        cards
+    }
+
+    /// Makes sure that the bot has joined, by asking something and withdrawing it; the cards that
+    /// are in each room by now.
+    async fn cards_of_the_past(&self) -> Vec<Vec<String>> {
+        let mut cards = Vec::new();
+        for corner in &self.corners {
+            let asked = ask_and_show(
+                &self.bot,
+                &corner.who,
+                &question(&corner.room, &corner.room),
+            )
+            .await;
+            let id = asked["elicitation_id"].as_str().unwrap();
+            self.bot.api().cancel(id).await;
+            at_rest(&self.bot).await;
+            cards.push(
+                traces(corner.who.plain(), &corner.room, self.bot.user_id())
+                    .await
+                    .cards,
+            );
+        }
+        cards
+    }
+
+    /// Says the same in each room; the events.
+    async fn say_everywhere(&self, body: &str) -> Vec<String> {
+        let mut events = Vec::new();
+        for corner in &self.corners {
+            events.push(corner.who.say(&corner.room, body).await);
+        }
+        events
+    }
+
+    /// Waits until both questions are answered, and everything about them has been sent. Each
+    /// must have been answered by this event, and must have left in its room and at the agent
+    /// what one question leaves.
+    async fn ends_with(&self, cards: Vec<String>, answers: Vec<String>) {
+        for (index, answer) in answers.iter().enumerate() {
+            let object = self
+                .bot
+                .api()
+                .until_answered(&format!("question-{index}"))
+                .await;
+            assert_eq!(object["answer"]["event_id"], **answer, "{object:#}");
+            assert_eq!(object["event_id"], *cards[index]);
+            assert_eq!(object["answer"]["encrypted"], index == 1);
+        }
+        at_rest(&self.bot).await;
+        for (corner, pair) in self.corners.iter().zip(cards.into_iter().zip(answers)) {
+            let left = traces(corner.who.plain(), &corner.room, self.bot.user_id()).await;
+            assert_eq!(left, one_of_each(&[pair]));
+        }
+        let told = told(&self.sink);
+        let expected = [
+            ("question-0", "elicitation.answered"),
+            ("question-0", "elicitation.open"),
+            ("question-1", "elicitation.answered"),
+            ("question-1", "elicitation.open"),
+        ];
+        let told_of: Vec<(&str, &str)> = told
+            .iter()
+            .map(|(id, kind, _)| (id.as_str(), kind.as_str()))
+            .collect();
+        assert_eq!(told_of, expected, "{told:#?}");
+    }
+}
+
+/// What the agent was told: elicitation, type and webhook id, each once however often it came.
+fn told(sink: &WebhookSink) -> Vec<(String, String, String)> {
+    let mut told: Vec<_> = sink
+        .received()
+        .into_iter()
+        .map(|received| {
+            assert_eq!(received.signature, Ok(()));
+            let id = received.json["data"]["elicitation_id"].as_str().unwrap();
+            let kind = received.json["type"].as_str().unwrap();
+            (id.to_owned(), kind.to_owned(), received.id)
+        })
+        .collect();
+    told.sort();
+    told.dedup();
+    told
+}
+
+#[tokio::test]
+async fn a_question_outlives_an_orderly_restart() {
+    let mut stage = Stage::set_up(homeserver().await).await;
+    let cards = stage.ask_everywhere().await;
+    let (ended, took) = stage.bot.terminate().await;
+    assert!(ended.success(), "{ended}; its log:\n{}", stage.bot.log());
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    stage.bot.start_again().await;
+    let answers = stage.say_everywhere("2").await;
+    stage.ends_with(cards, answers).await;
+}
+
+#[tokio::test]
+async fn an_answer_typed_while_a_killed_bot_is_down_is_taken_once() {
+    let mut stage = Stage::set_up(homeserver().await).await;
+    let cards = stage.ask_everywhere().await;
+    stage.bot.kill9();
+    let answers = stage.say_everywhere("2").await;
+    stage.bot.start_again().await;
+    stage.ends_with(cards, answers).await;
+}
+
+#[tokio::test]
+async fn an_answer_is_not_taken_again_when_the_bot_is_killed_right_after_it() {
+    let mut stage = Stage::set_up(homeserver().await).await;
+    let cards = stage.ask_everywhere().await;
+    let answers = stage.say_everywhere("2").await;
+    for index in 0..2 {
+        let id = format!("question-{index}");
+        stage.bot.api().until_answered(&id).await;
+    }
+    // Tick, edit and webhook are on their way, or not.
+    stage.bot.kill9();
+    stage.bot.start_again().await;
+    stage.ends_with(cards, answers).await;
+}
+
+#[tokio::test]
+async fn a_card_is_posted_once_when_the_bot_is_killed_right_after_it_was_asked_for() {
+    let mut stage = Stage::set_up(homeserver().await).await;
+    let asked: Vec<(String, usize)> = stage
+        .cards_of_the_past()
+        .await
+        .iter()
+        .enumerate()
+        .map(|(index, cards)| (format!("killed-{index}"), cards.len()))
+        .collect();
+    for ((id, _), corner) in asked.iter().zip(&stage.corners) {
+        let api = stage.bot.api();
+        let (status, body) = api.ask(&question(&corner.room, id)).await;
+        assert_eq!(status, StatusCode::CREATED, "{body:#}");
+        stage.bot.kill9();
+        stage.bot.start_again().await;
+    }
+    for ((id, before), corner) in asked.iter().zip(&stage.corners) {
+        let open = opened(&stage.bot.api(), id).await;
+        corner.who.reads_card(&corner.room, id).await;
+        at_rest(&stage.bot).await;
+        let left = traces(corner.who.plain(), &corner.room, stage.bot.user_id()).await;
+        assert_eq!(left.cards[*before..], [open["event_id"].as_str().unwrap()]);
+    }
+}
+
+/// The client keeps its own place in the sync before the ledger has taken in what came: here it
+/// has read the answers, and the ledger never has.
+#[tokio::test]
+async fn what_the_client_received_but_the_ledger_did_not_take_in_comes_again() {
+    let mut stage = Stage::set_up(homeserver().await).await;
+    let cards = stage.ask_everywhere().await;
+    at_rest(&stage.bot).await;
+    stage.bot.kill9();
+    let aside = tempfile::tempdir().unwrap();
+    let stored = stage.bot.config().folder().join("stored");
+    copy_ledger(&stored, aside.path(), false);
+    let answers = stage.say_everywhere("2").await;
+    stage.bot.start_again().await;
+    for index in 0..2 {
+        let id = format!("question-{index}");
+        stage.bot.api().until_answered(&id).await;
+    }
+    stage.bot.kill9();
+    copy_ledger(aside.path(), &stored, true);
+    stage.bot.start_again().await;
+    for (index, answer) in answers.iter().enumerate() {
+        let id = format!("question-{index}");
+        let object = stage.bot.api().until_answered(&id).await;
+        assert_eq!(object["answer"]["event_id"], **answer);
+        assert_eq!(object["event_id"], *cards[index]);
+    }
+}
+
+/// Copies the ledger of a bot that is down; `fresh` removes what is in its place first.
+fn copy_ledger(from: &Path, to: &Path, fresh: bool) {
+    for name in ["ledger.sqlite3", "ledger.sqlite3-wal", "ledger.sqlite3-shm"] {
+        let (from, to) = (from.join(name), to.join(name));
+        if fresh && to.exists() {
+            fs::remove_file(&to).unwrap();
+        }
+        if from.exists() {
+            fs::copy(from, to).unwrap();
+        }
+    }
+}
+
+/// Asks in each room while the homeserver hears and is not heard, ends the bot in that state, and
+/// starts it again.
+async fn unheard(end: impl AsyncFnOnce(&mut BotProcess)) {
+    let synapse = homeserver().await;
+    let line = Relay::start(&synapse.url()).await;
+    let mut stage = Stage::set_up_over(synapse, line.url()).await;
+    let befores = stage.cards_of_the_past().await;
+    line.lag(Lag::Unanswered, &["/send/m.room.", "/sync"]);
+    for (index, corner) in stage.corners.iter().enumerate() {
+        let request = question(&corner.room, &format!("unheard-{index}"));
+        let (status, body) = stage.bot.api().ask(&request).await;
+        assert_eq!(status, StatusCode::CREATED, "{body:#}");
+    }
+    line.lagged("/send/m.room.", 2).await;
+    end(&mut stage.bot).await;
+    line.catch_up().await;
+    stage.bot.start_again().await;
+    for (index, (corner, mut cards)) in stage.corners.iter().zip(befores).enumerate() {
+        let id = format!("unheard-{index}");
+        let open = opened(&stage.bot.api(), &id).await;
+        at_rest(&stage.bot).await;
+        let left = traces(corner.who.plain(), &corner.room, stage.bot.user_id()).await;
+        cards.push(open["event_id"].as_str().unwrap().to_owned());
+        assert_eq!(left.cards, cards);
+        // It was seen to come back: what is said now may be meant for it.
+        let answer = corner.who.say(&corner.room, "1").await;
+        let object = stage.bot.api().until_answered(&id).await;
+        assert_eq!(object["answer"]["event_id"], *answer);
+    }
+}
+
+#[tokio::test]
+async fn what_was_sent_but_never_acknowledged_is_not_sent_again() {
+    unheard(async |bot| bot.kill9()).await;
+}
+
+#[tokio::test]
+async fn an_orderly_end_does_not_wait_for_a_homeserver_that_hangs() {
+    unheard(async |bot| {
+        let (ended, took) = bot.terminate().await;
+        assert!(ended.success(), "{ended}; its log:\n{}", bot.log());
+        assert!(took < Duration::from_secs(5), "{took:?}");
+    })
+    .await;
+}
+
+/// Here the homeserver does not recognise the transaction id, as after a day: the card itself
+/// must be recognised, inside its encryption.
+#[tokio::test]
+async fn a_card_that_was_sent_is_found_in_the_room_by_what_it_carries() {
+    let mut stage = Stage::set_up(homeserver().await).await;
+    let cards = stage.ask_everywhere().await;
+    at_rest(&stage.bot).await;
+    stage.bot.kill9();
+    let set_back =
+        "UPDATE outbox SET state = 'pending', event_id = NULL, txn_id = txn_id || '-other';
+        DELETE FROM own_events;
+        UPDATE elicitations SET state = 'queued', event_id = NULL, visible = 0;
+        DELETE FROM deliveries; DELETE FROM events;";
+    ledger(&stage.bot).execute_batch(set_back).unwrap();
+    stage.bot.start_again().await;
+    for (index, card) in cards.iter().enumerate() {
+        let id = format!("question-{index}");
+        let open = opened(&stage.bot.api(), &id).await;
+        assert_eq!(open["event_id"], *card.as_str());
+    }
+    // It was posted before, so only who points at it can mean it for certain: by a reply.
+    let mut answers = Vec::new();
+    for (corner, card) in stage.corners.iter().zip(&cards) {
+        answers.push(corner.who.reply(&corner.room, card, "2").await);
+    }
+    for (index, answer) in answers.iter().enumerate() {
+        let object = stage
+            .bot
+            .api()
+            .until_answered(&format!("question-{index}"))
+            .await;
+        assert_eq!(object["answer"]["event_id"], **answer);
+    }
+    at_rest(&stage.bot).await;
+    for (corner, pair) in stage.corners.iter().zip(cards.into_iter().zip(answers)) {
+        let left = traces(corner.who.plain(), &corner.room, stage.bot.user_id()).await;
+        assert_eq!(left, one_of_each(&[pair]));
+    }
+}
+
+#[tokio::test]
+async fn of_two_answers_in_a_long_absence_the_older_one_is_taken() {
+    let mut stage = Stage::set_up(homeserver().await).await;
+    let cards = stage.ask_everywhere().await;
+    stage.bot.kill9();
+    let answers = stage.say_everywhere("3").await;
+    // More than one response holds: the homeserver leaves out what is oldest.
+    let chatter = async |corner: &Corner| {
+        for number in 0..150 {
+            let body = format!("and another thing, {number}");
+            corner.who.say(&corner.room, &body).await;
+        }
+    };
+    let [plain, encrypted] = &stage.corners;
+    tokio::join!(chatter(plain), chatter(encrypted));
+    let late = stage.say_everywhere("1").await;
+    stage.bot.start_again().await;
+    for (index, answer) in answers.iter().enumerate() {
+        let object = stage
+            .bot
+            .api()
+            .until_answered(&format!("question-{index}"))
+            .await;
+        assert_eq!(object["answer"]["event_id"], **answer);
+        assert_eq!(object["answer"]["option"]["number"], 3);
+        assert_ne!(object["answer"]["event_id"], *late[index]);
+    }
+    stage.ends_with(cards, answers).await;
+}
+
+#[tokio::test]
+async fn a_homeserver_that_restarts_in_the_middle_changes_nothing() {
+    let (mut synapse, _folder) = own_homeserver(SynapseOptions::default()).await;
+    let stage = Stage::set_up(&synapse).await;
+    let cards = stage.ask_everywhere().await;
+    synapse.stop().await.unwrap();
+    // Asking works while the homeserver is away; the card comes when it is back.
+    for corner in &stage.corners {
+        let request = question(&corner.room, &corner.room);
+        let (status, asked) = stage.bot.api().ask(&request).await;
+        assert_eq!(status, StatusCode::CREATED, "{asked:#}");
+        assert_eq!(asked["state"], "queued");
+    }
+    synapse.restart().await.unwrap();
+    for (index, corner) in stage.corners.iter().enumerate() {
+        let answer = corner.who.reply(&corner.room, &cards[index], "2").await;
+        let id = format!("question-{index}");
+        let object = stage.bot.api().until_answered(&id).await;
+        assert_eq!(object["answer"]["event_id"], *answer);
+        let open = opened(&stage.bot.api(), &corner.room).await;
+        let second = corner.who.reads_card(&corner.room, &corner.room).await;
+        assert_eq!(second["event_id"], open["event_id"]);
+        let second_answer = corner.who.say(&corner.room, "3").await;
+        let object = stage.bot.api().until_answered(&corner.room).await;
+        assert_eq!(object["answer"]["event_id"], *second_answer);
+        at_rest(&stage.bot).await;
+        let card = |event: &Value| event["event_id"].as_str().unwrap().to_owned();
+        let left = traces(corner.who.plain(), &corner.room, stage.bot.user_id()).await;
+        let expected = one_of_each(&[(cards[index].clone(), answer), (card(&open), second_answer)]);
+        assert_eq!(left, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_bot_that_starts_as_a_new_device_reads_on_where_the_ledger_ends() {
+    let mut stage = Stage::set_up(homeserver().await).await;
+    // Said before there is anything to answer: not an answer, whenever it is read again.
+    stage.say_everywhere("1").await;
+    let cards = stage.ask_everywhere().await;
+    stage.bot.kill9();
+    std::fs::remove_dir_all(stage.bot.config().folder().join("stored/matrix")).unwrap();
+    let [plain, encrypted] = &stage.corners;
+    let answer = plain.who.say(&plain.room, "2").await;
+    stage.bot.start_again().await;
+    let object = stage.bot.api().until_answered("question-0").await;
+    assert_eq!(object["answer"]["event_id"], *answer);
+    // What was encrypted for the old device is lost; what is said now is read, and the card is
+    // edited by who posted it.
+    let request = question(&encrypted.room, "from-the-new-device");
+    ask_and_show(&stage.bot, &encrypted.who, &request).await;
+    let to_the_old = encrypted.who.reply(&encrypted.room, &cards[1], "3").await;
+    let object = stage.bot.api().until_answered("question-1").await;
+    assert_eq!(object["answer"]["event_id"], *to_the_old);
+    at_rest(&stage.bot).await;
+    let left = traces(plain.who.plain(), &plain.room, stage.bot.user_id()).await;
+    assert_eq!(left, one_of_each(&[(cards[0].clone(), answer)]));
+    let left = traces(encrypted.who.plain(), &encrypted.room, stage.bot.user_id()).await;
+    assert_eq!(left.edits.get(&cards[1]), Some(&1));
+    assert_eq!(left.cards.len(), 2, "{left:#?}");
+}
+
+/// The API as an agent uses it that knows that the service may be away: it asks again until there
+/// is an answer.
+async fn insist(
+    api: &Api,
+    method: Method,
+    path: &str,
+    body: Option<&Value>,
+) -> (StatusCode, Value) {
+    soon("an answer from the API", async || {
+        let mut request = api.request(method.clone(), path);
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let response = request.send().await.ok()?;
+        let status = response.status();
+        Some((status, response.json().await.ok()?))
+    })
+    .await
+}
+
+/// The object once it is in this state, through any number of restarts.
+async fn insist_on(api: &Api, id: &str, state: &str) -> Value {
+    let path = format!("/v1/elicitations/{id}");
+    soon(&format!("{id} to be {state}"), async || {
+        let (_, object) = insist(api, Method::GET, &path, None).await;
+        (object["state"] == state).then_some(object)
+    })
+    .await
+}
+
+/// Asks until the question is taken, through any number of restarts; asking again is harmless.
+async fn insist_on_asking(api: &Api, request: &Value) {
+    soon("the question to be taken", async || {
+        let (status, body) = insist(api, Method::POST, "/v1/elicitations", Some(request)).await;
+        let taken = status == StatusCode::CREATED || status == StatusCode::OK;
+        let not_yet = body["error"]["code"] == "ROOM_NOT_JOINED";
+        assert!(taken || not_yet, "{status} {body:#}");
+        taken.then_some(())
+    })
+    .await;
+}
+
+/// Asks and answers in one room until told to stop; the cards and their answers.
+async fn converse(
+    api: Api,
+    corner: &Corner,
+    name: &str,
+    enough: watch::Receiver<bool>,
+) -> Vec<(String, String)> {
+    let mut done = Vec::new();
+    while !*enough.borrow() {
+        let ids: Vec<String> = (0..AT_ONCE)
+            .map(|ahead| format!("{name}-{}", done.len() + ahead))
+            .collect();
+        for id in &ids {
+            insist_on_asking(&api, &question(&corner.room, id)).await;
+        }
+        let mut answers = Vec::new();
+        for (index, id) in ids.iter().enumerate() {
+            let open = insist_on(&api, id, "open").await;
+            let card = open["event_id"].as_str().unwrap().to_owned();
+            let number = (index + 1).to_string();
+            let answer = corner.who.reply(&corner.room, &card, &number).await;
+            answers.push((card, answer));
+        }
+        for (index, (id, (_, answer))) in ids.iter().zip(&answers).enumerate() {
+            let answered = insist_on(&api, id, "answered").await;
+            assert_eq!(answered["answer"]["event_id"], **answer);
+            assert_eq!(answered["answer"]["option"]["number"], index + 1);
+        }
+        done.extend(answers);
+    }
+    done
+}
+
+/// Talks in both rooms while `disturb` does its worst; then each question must have been asked,
+/// answered and told exactly once. How many questions that were.
+async fn nothing_is_lost_while(disturb: impl AsyncFnOnce(&mut BotProcess)) -> usize {
+    let Stage {
+        mut bot,
+        sink,
+        corners: [plain, secret],
+    } = Stage::set_up(homeserver().await).await;
+    let (stop, enough) = watch::channel(false);
+    let plainly = converse(bot.api(), &plain, "plain", enough.clone());
+    let secretly = converse(bot.api(), &secret, "secret", enough);
+    let disturbing = async {
+        disturb(&mut bot).await;
+        stop.send_replace(true);
+    };
+    let ((), plainly, secretly) = tokio::join!(disturbing, plainly, secretly);
+    at_rest(&bot).await;
+    let mut expected = Vec::new();
+    for (corner, name, done) in [(&plain, "plain", plainly), (&secret, "secret", secretly)] {
+        let left = traces(corner.who.plain(), &corner.room, bot.user_id()).await;
+        assert_eq!(left, one_of_each(&done), "{name}");
+        for number in 0..done.len() {
+            for kind in ["elicitation.answered", "elicitation.open"] {
+                expected.push((format!("{name}-{number}"), kind.to_owned()));
+            }
+        }
+    }
+    expected.sort();
+    // One webhook id each, however often it came.
+    let told: Vec<(String, String)> = told(&sink)
+        .into_iter()
+        .map(|(id, kind, _)| (id, kind))
+        .collect();
+    assert_eq!(told, expected);
+    assert_eq!(count(&bot, "SELECT COUNT(*) FROM undecrypted"), 0);
+    expected.len() / 2
+}
+
+fn some_time(below: u64) -> Duration {
+    Duration::from_millis(rand::random_range(0..below))
+}
+
+#[tokio::test]
+async fn kills_at_any_moment_lose_nothing_and_repeat_nothing() {
+    let kills = std::env::var(KILLS_FROM).map_or(KILLS, |kills| kills.parse().unwrap());
+    let mut while_starting = 0;
+    let questions = nothing_is_lost_while(async |bot| {
+        let mut killed = 0;
+        while killed < kills {
+            tokio::time::sleep(some_time(600)).await;
+            bot.kill9();
+            killed += 1;
+            // Some starts are not lived to the end.
+            if killed % 3 == 2 && killed < kills {
+                let started = tokio::time::timeout(some_time(1_500), bot.start_again()).await;
+                while_starting += usize::from(started.is_err());
+                bot.kill9();
+                killed += 1;
+            }
+            bot.start_again().await;
+        }
+    })
+    .await;
+    println!(
+        "{questions} questions through {kills} kills, {while_starting} of them while starting"
+    );
+    assert!(questions > 0);
+}
+
+#[tokio::test]
+async fn orderly_ends_in_the_middle_of_talk_lose_nothing_and_repeat_nothing() {
+    nothing_is_lost_while(async |bot| {
+        for _ in 0..5 {
+            tokio::time::sleep(some_time(600)).await;
+            let (ended, took) = bot.terminate().await;
+            assert!(ended.success(), "{ended}; its log:\n{}", bot.log());
+            assert!(took < Duration::from_secs(5), "{took:?}");
+            bot.start_again().await;
+        }
+    })
+    .await;
+}

@@ -1,0 +1,213 @@
+//! A room with the bot in it and somebody who answers, plain or encrypted alike; and what can be
+//! said of a room and of the ledger once everything has come to rest.
+
+use std::collections::BTreeMap;
+
+use matrix_elicit::sandbox::{Person, RoomOptions, Synapse};
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::support::{Api, BotProcess, EncryptedPerson, SOON, soon, unique};
+
+/// The key under which a message carries its card.
+pub const CARD: &str = "dev.superpipeline.elicitation";
+
+/// A person with a client fit for the room.
+pub enum Someone {
+    Plain(Box<Person>),
+    Encrypting(Box<EncryptedPerson>),
+}
+
+impl Someone {
+    /// Somebody new; `encrypting` with a client that can be in encrypted rooms.
+    pub async fn new(synapse: &Synapse, name: &str, encrypting: bool) -> Self {
+        if encrypting {
+            let person = EncryptedPerson::register(synapse, &unique(name)).await;
+            Self::Encrypting(Box::new(person))
+        } else {
+            Self::Plain(Box::new(synapse.person(&unique(name)).await.unwrap()))
+        }
+    }
+
+    /// The same person without encryption.
+    pub fn plain(&self) -> &Person {
+        match self {
+            Self::Plain(person) => person,
+            Self::Encrypting(person) => person.plain(),
+        }
+    }
+
+    pub fn user_id(&self) -> &str {
+        self.plain().user_id()
+    }
+
+    /// Makes a room of the kind this person's client is for, with these invited.
+    pub async fn make_room(&self, invite: &[&str]) -> String {
+        let options = RoomOptions {
+            encrypted: matches!(self, Self::Encrypting(_)),
+            invite: invite.iter().map(|&user| user.to_owned()).collect(),
+            ..RoomOptions::default()
+        };
+        self.plain().create_room(&options).await.unwrap()
+    }
+
+    pub async fn say(&self, room: &str, body: &str) -> String {
+        match self {
+            Self::Plain(person) => person.send_text(room, body).await.unwrap(),
+            Self::Encrypting(person) => person.send_text(room, body).await,
+        }
+    }
+
+    pub async fn reply(&self, room: &str, to: &str, body: &str) -> String {
+        match self {
+            Self::Plain(person) => person.reply(room, to, body).await.unwrap(),
+            Self::Encrypting(person) => person.reply(room, to, body).await,
+        }
+    }
+
+    pub async fn in_thread(&self, room: &str, root: &str, body: &str) -> String {
+        match self {
+            Self::Plain(person) => person.in_thread(room, root, body).await.unwrap(),
+            Self::Encrypting(person) => person.in_thread(room, root, body).await,
+        }
+    }
+
+    /// Waits for an event that `wanted` holds for; where this person's client encrypts, for one
+    /// that was encrypted and that they can read.
+    pub async fn reads(&self, room: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+        match self {
+            Self::Plain(person) => person.wait_for(room, what, SOON, wanted).await.unwrap(),
+            Self::Encrypting(person) => person.wait_for_decrypted(room, what, wanted).await,
+        }
+    }
+
+    /// Waits until the card of a question can be read in the room; its event.
+    pub async fn reads_card(&self, room: &str, id: &str) -> Value {
+        let carries = |event: &Value| event["content"][CARD]["elicitation_id"] == id;
+        self.reads(room, "the card", carries).await
+    }
+}
+
+/// A request for a question with three options.
+pub fn question(room: &str, id: &str) -> Value {
+    json!({
+        "room": room,
+        "elicitation_id": id,
+        "prompt": format!("Where does {id} go?"),
+        "options": [
+            {"id": "staging", "label": "To staging"},
+            {"id": "production", "label": "To production"},
+            {"id": "nowhere", "label": "It stays"},
+        ],
+    })
+}
+
+/// Asks as soon as the bot has joined the room; the object.
+pub async fn ask_once_joined(api: &Api, request: &Value) -> Value {
+    soon("the bot to join the room", async || {
+        let (status, body) = api.ask(request).await;
+        if body["error"]["code"] == "ROOM_NOT_JOINED" {
+            return None;
+        }
+        assert_eq!(status, StatusCode::CREATED, "{body:#}");
+        Some(body)
+    })
+    .await
+}
+
+/// Asks, and waits until the card can be read by this person; the object.
+pub async fn ask_and_show(bot: &BotProcess, who: &Someone, request: &Value) -> Value {
+    let api = bot.api();
+    let asked = ask_once_joined(&api, request).await;
+    let id = asked["elicitation_id"].as_str().unwrap();
+    let open = opened(&api, id).await;
+    who.reads_card(request["room"].as_str().unwrap(), id).await;
+    open
+}
+
+/// The object once its card is in the room. A long poll would not end at that.
+pub async fn opened(api: &Api, id: &str) -> Value {
+    soon(&format!("{id} to be open"), async || {
+        let (status, object) = api.get(id).await;
+        assert_eq!(status, StatusCode::OK, "{object:#}");
+        (object["state"] == "open").then_some(object)
+    })
+    .await
+}
+
+/// The bot's ledger, to look at and, while the bot is down, to set back.
+pub fn ledger(bot: &BotProcess) -> rusqlite::Connection {
+    let path = bot.config().folder().join("stored/ledger.sqlite3");
+    let ledger = rusqlite::Connection::open(path).unwrap();
+    ledger.busy_timeout(SOON).unwrap();
+    ledger
+}
+
+/// One number of the ledger.
+pub fn count(bot: &BotProcess, sql: &str) -> i64 {
+    ledger(bot).query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+/// Waits until nothing is left to be sent to rooms or agents.
+pub async fn at_rest(bot: &BotProcess) {
+    soon("everything to be sent", async || {
+        let left = count(
+            bot,
+            "SELECT (SELECT COUNT(*) FROM outbox WHERE state = 'pending')
+                  + (SELECT COUNT(*) FROM deliveries WHERE state = 'pending')",
+        );
+        (left == 0).then_some(())
+    })
+    .await;
+}
+
+/// What the bot has put into a room, by what it is about.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Traces {
+    /// Messages that stand for themselves: cards.
+    pub cards: Vec<String>,
+    /// Edits, by the event they edit.
+    pub edits: BTreeMap<String, usize>,
+    /// ✓ reactions, by the event they are about.
+    pub ticks: BTreeMap<String, usize>,
+    /// Replies: what the bot says to somebody.
+    pub notices: Vec<String>,
+}
+
+/// Reads what the bot has put into a room from what the homeserver stores; relations are never
+/// encrypted, so this works for every room.
+pub async fn traces(reader: &Person, room: &str, bot: &str) -> Traces {
+    let mut traces = Traces::default();
+    for event in reader.timeline(room).await.unwrap() {
+        let kind = event["type"].as_str().unwrap_or_default();
+        if event["sender"] != bot || event.get("state_key").is_some() {
+            continue;
+        }
+        let id = event["event_id"].as_str().unwrap().to_owned();
+        let relation = &event["content"]["m.relates_to"];
+        let target = relation["event_id"].as_str().unwrap_or_default().to_owned();
+        match (kind, relation["rel_type"].as_str()) {
+            ("m.reaction", Some("m.annotation")) => *traces.ticks.entry(target).or_default() += 1,
+            (_, Some("m.replace")) => *traces.edits.entry(target).or_default() += 1,
+            _ if relation.get("m.in_reply_to").is_some() => traces.notices.push(id),
+            _ => traces.cards.push(id),
+        }
+    }
+    traces
+}
+
+/// What a room holds in which each of these questions was answered by one message: (card, answer).
+pub fn one_of_each(questions: &[(String, String)]) -> Traces {
+    Traces {
+        cards: questions.iter().map(|(card, _)| card.clone()).collect(),
+        edits: questions
+            .iter()
+            .map(|(card, _)| (card.clone(), 1))
+            .collect(),
+        ticks: questions
+            .iter()
+            .map(|(_, answer)| (answer.clone(), 1))
+            .collect(),
+        notices: Vec::new(),
+    }
+}
