@@ -56,8 +56,7 @@ async fn measure() {
 
     let mut ready = Vec::new();
     for _ in 0..RESTARTS {
-        running.kill().expect("it runs");
-        running.wait().expect("it ends");
+        drop(running);
         let began = Instant::now();
         running = bot.start().await;
         ready.push(began.elapsed());
@@ -68,8 +67,6 @@ async fn measure() {
         "resident memory idle after a restart: {}",
         resident(&running)
     );
-    running.kill().expect("it runs");
-    running.wait().expect("it ends");
 }
 
 /// The program under measure, and an agent of it.
@@ -108,18 +105,19 @@ impl Bot {
     }
 
     /// Starts it and waits until it is ready.
-    async fn start(&self) -> Child {
-        let child = Command::new(env!("CARGO_BIN_EXE_matrix-elicit"))
+    async fn start(&self) -> Running {
+        let program = Command::new(env!("CARGO_BIN_EXE_matrix-elicit"))
             .args(["run", "--config"])
             .arg(&self.config)
             .stderr(Stdio::null())
             .spawn()
             .expect("the program");
+        let running = Running(program);
         let began = Instant::now();
         loop {
             let asked = self.http.get(format!("{}/readyz", self.api)).send().await;
             if asked.is_ok_and(|answer| answer.status().is_success()) {
-                return child;
+                return running;
             }
             assert!(began.elapsed() < PATIENCE, "it should be ready by now");
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -196,8 +194,18 @@ impl Bot {
     }
 }
 
+/// The program while it runs; it ends, as a power cut would end it, when this is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// The resident memory of a process, as Linux tells it.
-fn resident(child: &Child) -> String {
+fn resident(Running(child): &Running) -> String {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()));
     status
         .ok()

@@ -250,28 +250,28 @@ mod tests {
 
     use super::*;
 
-    fn read(content: Value) -> Option<Said> {
-        said(&content, user_id!("@bot:example.org"))
+    fn read(content: &Value) -> Option<Said> {
+        said(content, user_id!("@bot:example.org"))
     }
 
     #[test]
     fn only_text_is_read() {
-        assert_eq!(read(json!({"msgtype": "m.notice", "body": "1"})), None);
-        assert_eq!(read(json!({"msgtype": "m.emote", "body": "1"})), None);
-        assert_eq!(read(json!({"msgtype": "m.image", "body": "1"})), None);
-        assert_eq!(read(json!({"body": "1"})), None);
-        assert_eq!(read(json!({"msgtype": "m.text", "body": 1})), None);
+        assert_eq!(read(&json!({"msgtype": "m.notice", "body": "1"})), None);
+        assert_eq!(read(&json!({"msgtype": "m.emote", "body": "1"})), None);
+        assert_eq!(read(&json!({"msgtype": "m.image", "body": "1"})), None);
+        assert_eq!(read(&json!({"body": "1"})), None);
+        assert_eq!(read(&json!({"msgtype": "m.text", "body": 1})), None);
         let said = Said {
             body: "1".to_owned(),
             ..Said::default()
         };
-        assert_eq!(read(json!({"msgtype": "m.text", "body": "1"})), Some(said));
+        assert_eq!(read(&json!({"msgtype": "m.text", "body": "1"})), Some(said));
     }
 
     #[test]
     fn a_message_that_carries_a_card_is_never_a_reply() {
         assert_eq!(
-            read(json!({"msgtype": "m.text", "body": "1", CARD_KEY: {}})),
+            read(&json!({"msgtype": "m.text", "body": "1", CARD_KEY: {}})),
             None
         );
     }
@@ -288,7 +288,7 @@ mod tests {
             replaces: Some("$old".to_owned()),
             ..Said::default()
         };
-        assert_eq!(read(edit), Some(expected));
+        assert_eq!(read(&edit), Some(expected));
     }
 
     #[test]
@@ -308,6 +308,6 @@ mod tests {
             replaces: None,
             mentions_bot: true,
         };
-        assert_eq!(read(threaded), Some(expected));
+        assert_eq!(read(&threaded), Some(expected));
     }
 }

@@ -1,5 +1,6 @@
 //! Everything that needs a real homeserver, in one binary so that all share one.
 
+mod agent_refused;
 mod agent_side;
 mod crashes;
 mod demo;
@@ -13,3 +14,4 @@ mod session;
 mod stage;
 mod starting;
 mod support;
+mod who_answers;

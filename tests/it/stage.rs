@@ -1,6 +1,7 @@
 //! What most tests begin with: a room with two people, the bot, and the agent that asks.
 
 use matrix_elicit::sandbox::{Person, RoomOptions};
+use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use crate::support::{Api, BotConfig, BotProcess, SOON, homeserver, soon, unique};
@@ -201,4 +202,10 @@ fn kind(event: &Value) -> &'static str {
         Some("m.room.message") if content.get("dev.superpipeline.elicitation").is_some() => "card",
         _ => "something else",
     }
+}
+
+/// Status and code of a refusal.
+pub fn refusal((status, body): (StatusCode, Value)) -> (u16, String) {
+    let code = body["error"]["code"].as_str();
+    (status.as_u16(), code.unwrap_or("none").to_owned())
 }
