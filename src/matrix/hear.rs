@@ -3,13 +3,16 @@
 //! Reads the raw JSON: typed content drops what it does not know. What cannot matter is dropped
 //! here, before anything is looked up.
 
+use std::time::Duration;
+
 use matrix_sdk::Room;
+use matrix_sdk::config::RequestConfig;
 use matrix_sdk::deserialized_responses::{
     EncryptionInfo, TimelineEvent, TimelineEventKind, VerificationLevel, VerificationState,
 };
-use matrix_sdk::ruma::UserId;
 use matrix_sdk::ruma::events::room::member::MembershipState;
 use matrix_sdk::ruma::events::room::power_levels::UserPowerLevel;
+use matrix_sdk::ruma::{EventId, UserId};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -18,6 +21,9 @@ use crate::config::AnswerRules;
 use crate::contract::CARD_KEY;
 use crate::desk::{Heard, Said, Sender, Trust, What};
 use crate::ledger::Undecrypted;
+
+/// How long the homeserver may take to show the message that an edit is of.
+const EDITED_WITHIN: Duration = Duration::from_secs(5);
 
 /// The parts of a room event that may matter.
 #[derive(Debug, Deserialize)]
@@ -95,9 +101,14 @@ impl Ear<'_> {
                 told: false,
             }));
         }
-        let Some(what) = self.what(&parsed, own) else {
+        let Some(mut what) = self.what(&parsed, own) else {
             return Listened::Nothing;
         };
+        if let What::Message(said) = &mut what
+            && !self.read_as_edited(said, &parsed.sender).await
+        {
+            return Listened::Nothing;
+        }
         let trust = match &event.kind {
             TimelineEventKind::Decrypted(decrypted) => {
                 self.trust(&decrypted.encryption_info, &parsed.sender).await
@@ -140,6 +151,30 @@ impl Ear<'_> {
         }
         let said = said(&event.content, self.room.own_user_id())?;
         (self.wants)(&said).then_some(What::Message(said))
+    }
+
+    /// Gives an edit the relation of the message it edits: an edit does not repeat it ("Event
+    /// replacements" in the Matrix specification), and yet says the same to the same. `false`
+    /// when the message is somebody else's: then it is no edit of it.
+    async fn read_as_edited(&self, said: &mut Said, sender: &str) -> bool {
+        let replaced = said.replaces.as_deref().map(EventId::parse);
+        let Some(Ok(replaced)) = replaced else {
+            return true;
+        };
+        // Whoever waits here waits for every room.
+        let at_once = RequestConfig::new().timeout(EDITED_WITHIN).disable_retry();
+        let Ok(original) = self.room.event(&replaced, Some(at_once)).await else {
+            // It is read without its direction: then it may not be understood, but never wrongly.
+            return true;
+        };
+        let Ok(original) = original.raw().deserialize_as_unchecked::<RawEvent>() else {
+            return true;
+        };
+        let relation = Relation::of(&original.content);
+        said.in_reply_to = relation.in_reply_to;
+        said.falling_back = relation.falling_back;
+        said.thread = relation.thread;
+        original.sender == sender
     }
 
     fn is_bot(&self, user_id: &str) -> bool {
@@ -193,20 +228,43 @@ impl Ear<'_> {
     }
 }
 
+/// What a message relates to.
+#[derive(Debug, Default)]
+struct Relation {
+    in_reply_to: Option<String>,
+    falling_back: bool,
+    thread: Option<String>,
+    replaces: Option<String>,
+}
+
+impl Relation {
+    fn of(content: &Value) -> Self {
+        let Some(relation) = content.get("m.relates_to") else {
+            return Self::default();
+        };
+        let kind = relation.get("rel_type").and_then(Value::as_str);
+        let target = |wanted: &str| text(relation.get("event_id")).filter(|_| kind == Some(wanted));
+        let falling_back = relation.get("is_falling_back").and_then(Value::as_bool);
+        Self {
+            in_reply_to: text(relation.pointer("/m.in_reply_to/event_id")),
+            falling_back: falling_back.unwrap_or(false),
+            thread: target("m.thread"),
+            replaces: target("m.replace"),
+        }
+    }
+}
+
+fn text(value: Option<&Value>) -> Option<String> {
+    value.and_then(Value::as_str).map(str::to_owned)
+}
+
 /// A message as a person wrote it; `None` for what is never read: notices, emotes, files, cards.
 fn said(content: &Value, bot: &UserId) -> Option<Said> {
-    let relation = content.get("m.relates_to");
-    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-    let kind = text(relation.and_then(|relation| relation.get("rel_type")));
-    let target = text(relation.and_then(|relation| relation.get("event_id")));
-    let replaces = target
-        .clone()
-        .filter(|_| kind.as_deref() == Some("m.replace"));
+    let relation = Relation::of(content);
     // Of an edit only the new content counts.
-    let read = if replaces.is_some() {
-        content.get("m.new_content")?
-    } else {
-        content
+    let read = match relation.replaces {
+        Some(_) => content.get("m.new_content")?,
+        None => content,
     };
     if read.get("msgtype").and_then(Value::as_str) != Some("m.text")
         || content.get(CARD_KEY).is_some()
@@ -218,14 +276,12 @@ fn said(content: &Value, bot: &UserId) -> Option<Said> {
         .pointer("/m.mentions/user_ids")
         .and_then(Value::as_array)
         .is_some_and(|users| users.iter().any(|user| user.as_str() == Some(bot.as_str())));
-    let in_reply_to = relation.and_then(|relation| relation.pointer("/m.in_reply_to/event_id"));
-    let falling_back = relation.and_then(|relation| relation.get("is_falling_back"));
     Some(Said {
         body: text(read.get("body"))?,
-        in_reply_to: text(in_reply_to),
-        falling_back: falling_back.and_then(Value::as_bool).unwrap_or(false),
-        thread: target.filter(|_| kind.as_deref() == Some("m.thread")),
-        replaces,
+        in_reply_to: relation.in_reply_to,
+        falling_back: relation.falling_back,
+        thread: relation.thread,
+        replaces: relation.replaces,
         mentions_bot,
     })
 }

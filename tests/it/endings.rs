@@ -56,6 +56,31 @@ async fn an_edit_makes_an_answer_of_what_was_none() {
 }
 
 #[tokio::test]
+async fn the_edit_of_a_reply_is_still_a_reply_and_only_its_authors() {
+    let stage = Stage::new().await;
+    let (room, ben) = (&stage.room, &stage.ben);
+    let question = stage.ask(may_i_run_them()).await;
+    let message = ben
+        .reply(room, card_of(&question), "hm, let me think")
+        .await
+        .unwrap();
+    stage.notice_to(&message).await;
+    // Said to nobody, these words would choose nothing; and nobody edits what is another's.
+    stage
+        .ada
+        .edit(room, &message, "the second one")
+        .await
+        .unwrap();
+    ben.edit(room, &message, "the first one").await.unwrap();
+    let answer = &stage.answered(&question).await["answer"];
+    assert_eq!(answer["event_id"], message);
+    assert_eq!(answer["answered_by"], ben.user_id());
+    assert_eq!(answer["option"]["id"], "run_them");
+    assert_eq!(answer["targeted_by"], "reply");
+    assert_eq!(answer["directed"], true);
+}
+
+#[tokio::test]
 async fn an_answer_stands_when_it_is_edited_and_its_text_goes_when_it_is_redacted() {
     let stage = Stage::new().await;
     let (room, ben) = (&stage.room, &stage.ben);

@@ -7,7 +7,9 @@ use matrix_elicit::sandbox::{Person, RoomOptions, Synapse};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{Api, BotProcess, EncryptedPerson, SOON, soon, unique};
+use crate::support::{
+    Api, BotConfig, BotProcess, EncryptedPerson, SOON, WebhookSink, soon, unique,
+};
 
 /// The key under which a message carries its card.
 pub const CARD: &str = "dev.superpipeline.elicitation";
@@ -210,4 +212,134 @@ pub fn one_of_each(questions: &[(String, String)]) -> Traces {
             .collect(),
         notices: Vec::new(),
     }
+}
+
+/// A person and a room of their own.
+pub struct Corner {
+    pub who: Someone,
+    pub room: String,
+}
+
+/// A bot with a webhook, and two rooms with somebody in each: a plain one and an encrypted one.
+pub struct Stage {
+    pub bot: BotProcess,
+    pub sink: WebhookSink,
+    pub corners: [Corner; 2],
+}
+
+impl Stage {
+    pub async fn set_up(synapse: &Synapse) -> Self {
+        Self::set_up_over(synapse, &synapse.url()).await
+    }
+
+    /// The bot reaches the homeserver at another address.
+    pub async fn set_up_over(synapse: &Synapse, address: &str) -> Self {
+        let sink = WebhookSink::start().await;
+        let config = BotConfig::new(synapse)
+            .await
+            .with_webhook(&sink)
+            .with("matrix.homeserver", json!(address));
+        let mut corners = Vec::new();
+        for encrypting in [false, true] {
+            let who = Someone::new(synapse, "ada", encrypting).await;
+            let room = who.make_room(&[config.user_id()]).await;
+            corners.push(Corner { who, room });
+        }
+        let corners = corners.try_into().ok().unwrap();
+        let bot = BotProcess::start(config).await;
+        Self { bot, sink, corners }
+    }
+
+    /// Asks one question in each room, and waits until both can be read; their cards' events.
+    pub async fn ask_everywhere(&self) -> Vec<String> {
+        let mut cards = Vec::new();
+        for (index, corner) in self.corners.iter().enumerate() {
+            let request = question(&corner.room, &format!("question-{index}"));
+            let open = ask_and_show(&self.bot, &corner.who, &request).await;
+            cards.push(open["event_id"].as_str().unwrap().to_owned());
+        }
+        cards
+    }
+
+    /// Makes sure that the bot has joined, by asking something and withdrawing it; the cards that
+    /// are in each room by now.
+    pub async fn cards_of_the_past(&self) -> Vec<Vec<String>> {
+        let mut cards = Vec::new();
+        for corner in &self.corners {
+            let asked = ask_and_show(
+                &self.bot,
+                &corner.who,
+                &question(&corner.room, &corner.room),
+            )
+            .await;
+            let id = asked["elicitation_id"].as_str().unwrap();
+            self.bot.api().cancel(id).await;
+            at_rest(&self.bot).await;
+            cards.push(
+                traces(corner.who.plain(), &corner.room, self.bot.user_id())
+                    .await
+                    .cards,
+            );
+        }
+        cards
+    }
+
+    /// Says the same in each room; the events.
+    pub async fn say_everywhere(&self, body: &str) -> Vec<String> {
+        let mut events = Vec::new();
+        for corner in &self.corners {
+            events.push(corner.who.say(&corner.room, body).await);
+        }
+        events
+    }
+
+    /// Waits until both questions are answered, and everything about them has been sent. Each
+    /// must have been answered by this event, and must have left in its room and at the agent
+    /// what one question leaves.
+    pub async fn ends_with(&self, cards: Vec<String>, answers: Vec<String>) {
+        for (index, answer) in answers.iter().enumerate() {
+            let object = self
+                .bot
+                .api()
+                .until_answered(&format!("question-{index}"))
+                .await;
+            assert_eq!(object["answer"]["event_id"], **answer, "{object:#}");
+            assert_eq!(object["event_id"], *cards[index]);
+            assert_eq!(object["answer"]["encrypted"], index == 1);
+        }
+        at_rest(&self.bot).await;
+        for (corner, pair) in self.corners.iter().zip(cards.into_iter().zip(answers)) {
+            let left = traces(corner.who.plain(), &corner.room, self.bot.user_id()).await;
+            assert_eq!(left, one_of_each(&[pair]));
+        }
+        let told = told(&self.sink);
+        let expected = [
+            ("question-0", "elicitation.answered"),
+            ("question-0", "elicitation.open"),
+            ("question-1", "elicitation.answered"),
+            ("question-1", "elicitation.open"),
+        ];
+        let told_of: Vec<(&str, &str)> = told
+            .iter()
+            .map(|(id, kind, _)| (id.as_str(), kind.as_str()))
+            .collect();
+        assert_eq!(told_of, expected, "{told:#?}");
+    }
+}
+
+/// What the agent was told: elicitation, type and webhook id, each once however often it came.
+pub fn told(sink: &WebhookSink) -> Vec<(String, String, String)> {
+    let mut told: Vec<_> = sink
+        .received()
+        .into_iter()
+        .map(|received| {
+            assert_eq!(received.signature, Ok(()));
+            let id = received.json["data"]["elicitation_id"].as_str().unwrap();
+            let kind = received.json["type"].as_str().unwrap();
+            (id.to_owned(), kind.to_owned(), received.id)
+        })
+        .collect();
+    told.sort();
+    told.dedup();
+    told
 }
