@@ -344,7 +344,7 @@ async fn say_when_ready(
     let after_ms = clock::millis(began.elapsed());
     tracing::info!(
         after_ms,
-        "ready after {after_ms} ms: {} in {rooms} rooms, {agents} agents, http://{http}",
+        "ready after {after_ms} ms: {} at http://{http}, rooms: {rooms}, agents: {agents}",
         config.matrix.user
     );
     matrix::recover(client, config).await;

@@ -78,6 +78,15 @@ impl Watch {
             })
     }
 
+    /// The rooms in which something may be pending.
+    pub fn pending(&self) -> Vec<String> {
+        let pending = self
+            .rooms
+            .iter()
+            .filter(|(_, watched)| watched.interest == Interest::Pending);
+        pending.map(|(room_id, _)| room_id.clone()).collect()
+    }
+
     /// What may matter in a room; `None` for a room in which nothing was asked.
     pub fn interest(&self, room_id: &str) -> Option<Interest> {
         self.rooms.get(room_id).map(|watched| watched.interest)

@@ -31,7 +31,7 @@ const DEADLINE: Duration = Duration::from_mins(3);
 /// The most events of a room in one response.
 const TIMELINE: u32 = 100;
 /// How many pages of history are asked for to fill one hole.
-const PAGES: usize = 50;
+const PAGES: usize = 200;
 
 /// Why the bot can listen no longer. The process ends; a restart rewinds to what is committed.
 #[derive(Debug, thiserror::Error)]
@@ -166,6 +166,17 @@ impl Listener {
                 self.room(&room, update, since, &mut batch).await;
             }
         }
+        if anew {
+            // It names every room the bot is in; what is asked in another reaches nobody.
+            let joined = |room_id: &String| {
+                let mut rooms = response.rooms.joined.keys();
+                rooms.any(|room| room.as_str() == room_id)
+            };
+            let pending = self.service.pending_rooms();
+            batch
+                .lost
+                .extend(pending.into_iter().filter(|room_id| !joined(room_id)));
+        }
         for room_id in response.rooms.left.keys() {
             if self.service.interest(room_id.as_str()).is_some() {
                 batch.lost.push(room_id.to_string());
@@ -260,9 +271,17 @@ impl Listener {
             events.extend(page.chunk);
             match page.end {
                 Some(end) if end != from && !known => from = end,
-                _ => break,
+                _ => {
+                    events.reverse();
+                    return Filling::Filled(events);
+                }
             }
         }
+        let (room_id, count) = (room.room_id(), events.len());
+        tracing::warn!(
+            room.id = %room_id, count,
+            "of what was said in {room_id} while the bot was away only the last {count} events are read"
+        );
         events.reverse();
         Filling::Filled(events)
     }

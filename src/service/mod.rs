@@ -140,6 +140,11 @@ impl Service {
         self.watching(|watch| watch.interest(room_id))
     }
 
+    /// The rooms in which a question is queued or open, as far as is known without looking.
+    pub fn pending_rooms(&self) -> Vec<String> {
+        self.watching(Watch::pending)
+    }
+
     fn watching<T>(&self, look: impl FnOnce(&Watch) -> T) -> T {
         // A poisoned lock only means that a reader panicked; the map itself is whole.
         look(

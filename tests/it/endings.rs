@@ -327,3 +327,19 @@ async fn a_bot_that_is_put_out_of_the_room_says_that_nobody_can_be_asked() {
     stage.ben.send_text(&stage.room, "1").await.unwrap();
     stage.answered(&question).await;
 }
+
+#[tokio::test]
+async fn a_bot_that_comes_back_as_a_new_device_knows_the_rooms_it_was_put_out_of() {
+    let mut stage = Stage::new().await;
+    let question = stage.ask(may_i_run_them()).await;
+    stage.bot.kill9();
+    std::fs::remove_dir_all(stage.bot.config().folder().join("stored/matrix")).unwrap();
+    stage
+        .ada
+        .kick(&stage.room, stage.bot.user_id())
+        .await
+        .unwrap();
+    stage.bot.start_again().await;
+    let closed = stage.api.until(id(&question), &["undeliverable"]).await;
+    assert_eq!(closed["reason"], "the bot was removed from the room");
+}

@@ -195,7 +195,7 @@ async fn an_option_past_the_fourth_has_no_button_and_can_be_chosen() {
     assert_eq!(buttons, places[..4]);
     assert!(body(&card).contains("\n5. America\n6. Asia\n"), "{card:#}");
     assert!(
-        body(&card).contains("Options 5 and 6 have no button"),
+        body(&card).contains("Where buttons are shown, options 5 and 6 have none"),
         "{card:#}"
     );
     assert_eq!(question["options"].as_array().unwrap().len(), 6);
