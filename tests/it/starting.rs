@@ -476,7 +476,7 @@ async fn it_says_when_it_is_ready_and_never_tells_a_secret() {
         .collect();
     assert_eq!(ready.len(), 2, "{log}");
     let name = stage.bot.user_id();
-    let rest = format!(" ms: {name} in 1 rooms, 1 agents, {}", stage.bot.url());
+    let rest = format!(" ms: {name} at {}, rooms: 1, agents: 1", stage.bot.url());
     assert!(ready[1].contains(&rest), "{log}");
 
     let folder = stage.bot.config().folder().join("stored/matrix");

@@ -1,0 +1,184 @@
+//! The example file, and the schema it is made from.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::config::example::schema;
+
+/// The example with every setting uncommented.
+fn uncommented() -> String {
+    let lines: Vec<String> = example()
+        .lines()
+        .map(|line| match line.strip_prefix('#') {
+            Some(setting) if !setting.is_empty() && !setting.starts_with(' ') => setting.to_owned(),
+            _ => line.to_owned(),
+        })
+        .collect();
+    lines.join("\n")
+}
+
+fn without(text: &str, key: &str) -> String {
+    let prefix = format!("{key} = ");
+    text.lines()
+        .filter(|line| !line.starts_with(&prefix))
+        .fold(String::new(), |text, line| text + line + "\n")
+}
+
+fn read_example(text: &str) -> Config {
+    // The one file that the example names need not exist here.
+    let text = text.replace("file:/etc/matrix-elicit/recovery", "a passphrase");
+    read(&text).unwrap_or_else(|faults| panic!("{faults:#?}"))
+}
+
+#[test]
+fn the_example_file_is_what_the_types_say() {
+    let file = include_str!("../../../config.example.toml");
+    assert!(
+        file == example(),
+        "config.example.toml is not what config::example() generates; it should be:\n{}",
+        example()
+    );
+}
+
+#[test]
+fn the_example_works_as_it_is_and_with_everything_set() {
+    let config = read_example(&example());
+    assert_eq!(config.agents.len(), 1);
+    assert!(config.matrix.password.is_some());
+
+    let all = uncommented();
+    read_example(&without(&all, "password"));
+    let config = read_example(&without(&all, "access_token"));
+    assert_eq!(config.rooms.len(), 1);
+    assert!(config.agents["agt_31d0"].webhook.is_some());
+    assert_eq!(
+        faults(&all.replace("file:/etc/matrix-elicit/recovery", "a passphrase")).len(),
+        1,
+        "both ways to log in are refused"
+    );
+}
+
+#[test]
+fn whatever_passes_the_checks_can_be_used() {
+    let all = without(&uncommented(), "access_token");
+    let junk = [
+        "\"\"",
+        "\"x\"",
+        "\"*\"",
+        "0",
+        "-1",
+        "9223372036854775807",
+        "true",
+        "1.5",
+        "nan",
+        "1979-05-27",
+        "[]",
+        "[1]",
+        "[\"x\"]",
+        "[[]]",
+        "{}",
+        "{ x = 1 }",
+        "{ x = \"y\" }",
+    ];
+    let settings = all.lines().enumerate().filter_map(|(at, line)| {
+        let (key, _) = line.split_once(" = ")?;
+        Some((at, key))
+    });
+    let mut tried = 0;
+    for (at, key) in settings {
+        for junk in junk {
+            let mut lines: Vec<&str> = all.lines().collect();
+            let changed = format!("{key} = {junk}");
+            lines[at] = &changed;
+            let text = lines.join("\n");
+            if let Err(faults) = read(&text.replace("file:/etc/matrix-elicit/recovery", "x")) {
+                // Each is a mistake at that line, and none is ours.
+                assert!(
+                    faults.iter().all(|fault| fault.line == Some(at + 1)),
+                    "{changed}: {faults:#?}"
+                );
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried > 400, "{tried}");
+}
+
+#[test]
+fn the_example_shows_true_defaults() {
+    let least = read_example(&example());
+    let mut shown = read_example(&without(&uncommented(), "access_token"));
+    let agent = &least.agents["agt_31d0"];
+    let shown_agent = shown.agents.remove("agt_31d0").unwrap();
+    assert_eq!(least.matrix.data_dir, shown.matrix.data_dir);
+    assert_eq!(least.matrix.prefix, shown.matrix.prefix);
+    assert_eq!(least.http.listen, shown.http.listen);
+    assert_eq!(least.ledger, shown.ledger);
+    assert_eq!(agent.rooms, shown_agent.rooms);
+    assert_eq!(
+        shown_agent.webhook.unwrap().park_after,
+        WebhookConfig::default_park_after()
+    );
+    let (least, shown) = (least.answers_for("!x", &[]), shown.answers_for("!x", &[]));
+    assert_eq!(least.require_verified, shown.require_verified);
+    assert_eq!(least.unreadable_after, shown.unreadable_after);
+}
+
+/// Every property of a schema, by its key wherever it stands.
+fn properties(schema: &serde_json::Value, found: &mut BTreeSet<String>) {
+    if let Some(named) = schema["properties"].as_object() {
+        for (name, inner) in named {
+            assert!(
+                inner["description"].is_string(),
+                "{name} has no description"
+            );
+            found.insert(name.clone());
+            properties(inner, found);
+        }
+        let order = schema["x-order"].as_array().map(Vec::len);
+        assert_eq!(order, Some(named.len()), "{schema:#}");
+        assert_eq!(schema["additionalProperties"], false, "{schema:#}");
+    }
+    if schema["additionalProperties"].is_object() {
+        properties(&schema["additionalProperties"], found);
+    }
+}
+
+#[test]
+fn every_key_is_documented_shown_and_closed_to_strangers() {
+    let mut keys = BTreeSet::new();
+    let schema = schema().to_value();
+    properties(&schema, &mut keys);
+    assert!(keys.len() > 25, "{keys:?}");
+    let all = uncommented();
+    for key in &keys {
+        assert!(
+            all.contains(&format!("\n{key} = "))
+                || all.contains(&format!("\n[{key}"))
+                || all.contains(&format!(".{key}]")),
+            "{key} is not in the example"
+        );
+    }
+    // What TOML cannot say is not in the schema, and nothing is left to be looked up.
+    let text = schema.to_string();
+    for gone in ["null", "$ref", "anyOf"] {
+        assert!(!text.contains(gone), "{gone}");
+    }
+}
+
+#[test]
+fn every_format_of_the_schema_has_its_rule() {
+    let text = schema().to_value().to_string();
+    let used: BTreeSet<&str> = text
+        .split("\"format\":\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    let unknown: Vec<&&str> = used
+        .iter()
+        .filter(|format| !values::FORMATS.contains(format))
+        .collect();
+    // `int64` is a Rust number, which the reader bounds by itself.
+    assert_eq!(unknown, [&"int64", &"span"]);
+    assert!(values::FORMATS.iter().all(|format| used.contains(format)));
+}
