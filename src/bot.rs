@@ -95,7 +95,7 @@ impl Bot {
         parts.spawn(async { ("deadlines", expired.await.map_err(Into::into)) });
         let kept = keep_house(service.clone(), stopping.clone());
         parts.spawn(async { ("housekeeping", kept.await.map_err(Into::into)) });
-        let followed = matrix::follow_aliases(rooms, stopping.clone());
+        let followed = matrix::follow_aliases(rooms, service.book().clone(), stopping.clone());
         parts.spawn(async {
             followed.await;
             ("aliases", Ok(()))
@@ -260,7 +260,7 @@ async fn expire(
     mut stopping: watch::Receiver<bool>,
 ) -> Result<(), LedgerError> {
     let mut notes = service.book().notes();
-    let patience = Instant::now() + Duration::from_secs(30);
+    let patience = Instant::now() + Duration::from_mins(2);
     while service.health().synced_at().is_none() && Instant::now() < patience {
         tokio::select! {
             _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
@@ -269,7 +269,8 @@ async fn expire(
     }
     loop {
         let now = clock::now();
-        let next = service.expire(now).await?;
+        let heard_until = service.health().all_heard_until();
+        let next = service.expire(now, heard_until).await?;
         // Looked at again every minute: the machine's clock may be set.
         let wait = next.map_or(60_000, |at| at.saturating_sub(now).clamp(1, 60_000));
         let sleep = tokio::time::sleep(Duration::from_millis(wait.unsigned_abs()));

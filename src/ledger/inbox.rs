@@ -4,6 +4,9 @@ use super::LedgerError;
 use super::records::{Gap, Undecrypted};
 use crate::clock::Millis;
 
+/// The most events of one room that wait for their keys.
+pub const MOST_KEPT: u32 = 500;
+
 /// What was heard in rooms: ids seen, gaps, what could not be decrypted, the sync token.
 pub trait Inbox {
     /// `true` if this event was not seen before; it belongs to whoever inserts it first.
@@ -18,6 +21,12 @@ pub trait Inbox {
     /// Sets where the next sync continues.
     fn set_sync_token(&mut self, token: &str) -> Result<(), LedgerError>;
 
+    /// Where a configured alias led when it was last looked up.
+    fn alias(&mut self, alias: &str) -> Result<Option<String>, LedgerError>;
+
+    /// Notes where a configured alias leads.
+    fn set_alias(&mut self, alias: &str, room_id: &str) -> Result<(), LedgerError>;
+
     /// Opens a gap in a room's timeline: nothing is decided there until it is closed.
     fn open_gap(&mut self, gap: &Gap) -> Result<(), LedgerError>;
 
@@ -30,8 +39,15 @@ pub trait Inbox {
     /// Closes a room's gaps and hands out what was kept meanwhile, in order.
     fn close_gaps(&mut self, room_id: &str) -> Result<Vec<String>, LedgerError>;
 
-    /// Keeps an event that could not be decrypted yet.
+    /// Keeps an event that could not be decrypted yet; of one room at most [`MOST_KEPT`], the first.
     fn keep_undecrypted(&mut self, kept: &Undecrypted) -> Result<(), LedgerError>;
+
+    /// When a kept event came; `None` if it is not kept.
+    fn undecrypted_since(
+        &mut self,
+        room_id: &str,
+        event_id: &str,
+    ) -> Result<Option<Millis>, LedgerError>;
 
     /// What could not be decrypted yet, oldest first.
     fn undecrypted(&mut self) -> Result<Vec<Undecrypted>, LedgerError>;

@@ -26,9 +26,9 @@ mod sqlite;
 pub use announcements::Announcements;
 pub use apply::{HasWebhook, apply};
 pub use book::{Book, Note};
-pub use inbox::Inbox;
+pub use inbox::{Inbox, MOST_KEPT};
 pub use outbox::Outbox;
-pub use questions::Questions;
+pub use questions::{MOST_TOLD, Questions};
 pub use records::{Asked, Delivery, Event, Gap, Page, Sending, Sought, Undecrypted};
 pub use sqlite::{SqliteLedger, open};
 

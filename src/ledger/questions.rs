@@ -5,6 +5,9 @@ use super::records::{Asked, Page, Sought};
 use crate::clock::Millis;
 use crate::elicitation::{Elicitation, Key};
 
+/// The most different things a person is told about one question.
+pub const MOST_TOLD: u32 = 5;
+
 /// What was asked, where it stands, what was answered.
 pub trait Questions {
     /// `None` means that this origin has no such elicitation.
@@ -44,7 +47,15 @@ pub trait Questions {
 
     /// Notes that an own event came back in the room's timeline: the open question whose card it is
     /// becomes visible to what is said after it.
-    fn mark_visible(&mut self, room_id: &str, event_id: &str) -> Result<(), LedgerError>;
+    fn mark_visible(
+        &mut self,
+        room_id: &str,
+        event_id: &str,
+        now: Millis,
+    ) -> Result<(), LedgerError>;
+
+    /// When a question became visible, by [`Questions::mark_visible`].
+    fn visible_at(&mut self, key: &Key) -> Result<Option<Millis>, LedgerError>;
 
     /// All open questions of a room become visible: the timeline has a hole that cannot be filled.
     fn mark_all_visible(&mut self, room_id: &str) -> Result<(), LedgerError>;
@@ -103,6 +114,7 @@ pub trait Questions {
     /// Pending questions in number, and when the oldest open one was asked.
     fn pending_counts(&mut self) -> Result<(u64, u64, Option<Millis>), LedgerError>;
 
-    /// `true` the first time this is said to this person about this question.
+    /// `true` the first time this is said to this person about this question, unless they were
+    /// told [`MOST_TOLD`] things about it already: the bot is not to be kept talking.
     fn first_time(&mut self, key: &Key, user_id: &str, what: &str) -> Result<bool, LedgerError>;
 }

@@ -10,6 +10,8 @@ use matrix_sdk::config::RequestConfig;
 use matrix_sdk::deserialized_responses::{
     EncryptionInfo, TimelineEvent, TimelineEventKind, VerificationLevel, VerificationState,
 };
+use matrix_sdk::room::RoomMember;
+use matrix_sdk::ruma::api::error::{Error, ErrorKind};
 use matrix_sdk::ruma::events::room::member::MembershipState;
 use matrix_sdk::ruma::events::room::power_levels::UserPowerLevel;
 use matrix_sdk::ruma::{EventId, UserId};
@@ -69,6 +71,9 @@ pub(super) struct Ear<'a> {
     pub(super) rules: &'a AnswerRules,
     /// Matrix users of agents.
     pub(super) agents: &'a [String],
+    /// Whether something may be pending in the room; otherwise an edit can only be one of an
+    /// answer, and needs no looking up.
+    pub(super) pending: bool,
     /// Whether a message may matter, by room.
     pub(super) wants: &'a (dyn Fn(&Said) -> bool + Sync),
 }
@@ -105,6 +110,7 @@ impl Ear<'_> {
             return Listened::Nothing;
         };
         if let What::Message(said) = &mut what
+            && self.pending
             && !self.read_as_edited(said, &parsed.sender).await
         {
             return Listened::Nothing;
@@ -163,11 +169,12 @@ impl Ear<'_> {
         };
         // Whoever waits here waits for every room.
         let at_once = RequestConfig::new().timeout(EDITED_WITHIN).disable_retry();
-        let Ok(original) = self.room.event(&replaced, Some(at_once)).await else {
-            // It is read without its direction: then it may not be understood, but never wrongly.
-            return true;
-        };
-        let Ok(original) = original.raw().deserialize_as_unchecked::<RawEvent>() else {
+        let original = self.room.event(&replaced, Some(at_once)).await.ok();
+        let original = original.map(|event| event.raw().deserialize_as_unchecked::<RawEvent>());
+        let Some(Ok(original)) = original else {
+            // Whose message it is and what it was a reply to is not known: it is read as a
+            // message of its own.
+            said.replaces = None;
             return true;
         };
         let relation = Relation::of(&original.content);
@@ -195,6 +202,30 @@ impl Ear<'_> {
         now.map_or(then, |now| trust(&now))
     }
 
+    /// A member of the room. Members are loaded lazily; one that is not there yet is asked for, for
+    /// as long as it takes: without it an answer would be lost.
+    async fn member(&self, user_id: &UserId) -> Option<RoomMember> {
+        if let Ok(Some(member)) = self.room.get_member_no_sync(user_id).await {
+            return Some(member);
+        }
+        let mut wait = Duration::from_millis(500);
+        loop {
+            match self.room.get_member(user_id).await {
+                Ok(member) => return member,
+                Err(error) if error.as_client_api_error().is_some_and(is_refusal) => return None,
+                Err(error) => {
+                    let (room_id, wait_ms) = (self.room.room_id(), wait.as_millis());
+                    tracing::warn!(
+                        room.id = %room_id, wait_ms, error = %error,
+                        "the members of {room_id} cannot be had; next try in {wait_ms} ms"
+                    );
+                }
+            }
+            tokio::time::sleep(wait).await;
+            wait = (wait * 2).min(Duration::from_secs(16));
+        }
+    }
+
     /// The sender as they stand in the room now.
     async fn sender(&self, user_id: &str) -> Sender {
         let alone = self.room.joined_members_count() == 2;
@@ -208,11 +239,7 @@ impl Ear<'_> {
         let Ok(parsed) = UserId::parse(user_id) else {
             return unknown;
         };
-        let member = match self.room.get_member_no_sync(&parsed).await {
-            Ok(Some(member)) => Some(member),
-            // Members are loaded lazily; one that is not there yet is asked for.
-            _ => self.room.get_member(&parsed).await.ok().flatten(),
-        };
+        let member = self.member(&parsed).await;
         let Some(member) = member else { return unknown };
         let power = match self.room.get_user_power_level(&parsed).await {
             Ok(UserPowerLevel::Infinite) => i64::MAX,
@@ -226,6 +253,13 @@ impl Ear<'_> {
             ..unknown
         }
     }
+}
+
+fn is_refusal(answer: &Error) -> bool {
+    matches!(
+        answer.error_kind(),
+        Some(ErrorKind::Forbidden | ErrorKind::NotFound)
+    )
 }
 
 /// What a message relates to.

@@ -41,7 +41,8 @@ pub(crate) async fn watch_session(
                 } else {
                     let folder = service.config().matrix.data_dir.join("matrix");
                     Err(format!(
-                        "its device was logged out; remove {} to start as a new device (messages \
+                        "its device was logged out; remove {} (and change \
+                         matrix.device_id, if it is set) to start as a new device (messages \
                          encrypted for the old one stay unreadable)",
                         folder.display()
                     ))
@@ -76,7 +77,8 @@ pub(crate) async fn watch_keys(
                     let folder = service.config().matrix.data_dir.join("matrix");
                     let why = format!(
                         "the homeserver holds other encryption keys for this device than {}: \
-                         restore that folder from a backup, or remove it to start as a new device",
+                         restore that folder from a backup, or remove it (and change \
+                         matrix.device_id, if it is set) to start as a new device",
                         folder.display()
                     );
                     tracing::error!("{why}");

@@ -1,13 +1,14 @@
 //! Listening: sync → inbox, one response and one transaction after the other.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use matrix_sdk::config::SyncSettings;
 use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::room::MessagesOptions;
 use matrix_sdk::ruma::api::client::filter::FilterDefinition;
 use matrix_sdk::ruma::api::client::sync::sync_events::v3::Filter;
+use matrix_sdk::ruma::api::error::ErrorKind;
 use matrix_sdk::ruma::presence::PresenceState;
 use matrix_sdk::ruma::{RoomId, UInt};
 use matrix_sdk::sync::{JoinedRoomUpdate, SyncResponse};
@@ -18,7 +19,7 @@ use tokio::sync::{Notify, watch};
 use super::hear::{Ear, Listened};
 use super::rooms::{self, JoinedRooms};
 use crate::clock::{self, Millis};
-use crate::desk::Bot;
+use crate::desk::{Bot, Interest};
 use crate::ledger::{Gap, LedgerError, Undecrypted};
 use crate::service::{Batch, Service};
 
@@ -32,6 +33,19 @@ const DEADLINE: Duration = Duration::from_mins(3);
 const TIMELINE: u32 = 100;
 /// How many pages of history are asked for to fill one hole.
 const PAGES: usize = 200;
+/// The same where every question is over: only corrections of answers can matter there.
+const PAGES_WHEN_OVER: usize = 5;
+/// The types of events that can matter.
+const READ: [&str; 4] = [
+    "m.room.message",
+    "m.room.encrypted",
+    "m.room.redaction",
+    "m.reaction",
+];
+/// How soon a hole that could not be filled is tried again.
+const FILL_AGAIN: Duration = Duration::from_secs(10);
+/// A hole that could not be filled for so long never will be.
+const FILL_WITHIN: Duration = Duration::from_hours(1);
 
 /// Why the bot can listen no longer. The process ends; a restart rewinds to what is committed.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +69,8 @@ pub struct Listener {
     agents: Vec<String>,
     /// Told when there may be invitations.
     invited: Arc<Notify>,
+    /// When holes were last tried to be filled.
+    filled_at: Mutex<Option<Instant>>,
 }
 
 impl Listener {
@@ -77,6 +93,7 @@ impl Listener {
             rooms,
             agents,
             invited,
+            filled_at: Mutex::default(),
         }
     }
 
@@ -87,7 +104,7 @@ impl Listener {
     pub async fn run(self, mut stopping: watch::Receiver<bool>) -> Result<(), ListenError> {
         let mut failures = 0_u32;
         // Nothing is decided by rules that are not known yet.
-        while let Err(error) = self.rooms.look_up_aliases().await {
+        while let Err(error) = self.rooms.look_up_aliases(self.service.book()).await {
             failures += 1;
             if !pause(failures, &error, &mut stopping).await {
                 return Ok(());
@@ -97,6 +114,7 @@ impl Listener {
         // The first response comes at once, so that a restart is ready at once.
         let mut settings = settings(Duration::ZERO);
         loop {
+            let asked_at = clock::now();
             let synced = tokio::select! {
                 _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
                 synced = tokio::time::timeout(DEADLINE, self.client.sync_once(settings.clone())) => synced,
@@ -106,6 +124,7 @@ impl Listener {
                     failures = 0;
                     self.take_in(&response, anew).await?;
                     anew = false;
+                    self.service.health().heard_until(asked_at);
                     self.service.health().synced(clock::now());
                     if !response.rooms.invited.is_empty() {
                         self.invited.notify_one();
@@ -177,8 +196,13 @@ impl Listener {
                 .lost
                 .extend(pending.into_iter().filter(|room_id| !joined(room_id)));
         }
-        for room_id in response.rooms.left.keys() {
+        for (room_id, update) in &response.rooms.left {
             if self.service.interest(room_id.as_str()).is_some() {
+                // What was said before the bot had to go was said to it.
+                if let Some(room) = self.client.get_room(room_id) {
+                    self.listen(&room, &update.timeline.events, &mut batch)
+                        .await;
+                }
                 batch.lost.push(room_id.to_string());
             }
         }
@@ -233,6 +257,7 @@ impl Listener {
             room,
             rules: &rules,
             agents: &self.agents,
+            pending: self.service.interest(&room_id) == Some(Interest::Pending),
             wants: &wants,
         };
         let now = clock::now();
@@ -254,8 +279,11 @@ impl Listener {
     async fn fill(&self, room: &Room, from: &str, to: Option<&str>) -> Filling {
         let mut events = Vec::new();
         let mut from = from.to_owned();
-        for _ in 0..PAGES {
+        let pending = self.service.interest(room.room_id().as_str()) == Some(Interest::Pending);
+        let pages = if pending { PAGES } else { PAGES_WHEN_OVER };
+        for _ in 0..pages {
             let mut options = MessagesOptions::backward().from(Some(from.as_str()));
+            options.filter.types = Some(READ.map(str::to_owned).to_vec());
             options.limit = UInt::from(TIMELINE);
             options.to = to.map(str::to_owned);
             let page = match room.messages(options).await {
@@ -307,15 +335,31 @@ impl Listener {
     /// Tries again what could not be done before: holes, and messages whose keys were missing.
     /// How long the next sync may be held open: a room is told in time what cannot be read.
     async fn look_again(&self) -> Result<Duration, ListenError> {
-        let (gaps, locked) = self
+        let now = clock::now();
+        let heard_until = self.service.health().all_heard_until();
+        let (gaps, locked, due) = self
             .service
             .book()
-            .read(|ledger| Ok::<_, LedgerError>((ledger.gaps()?, ledger.undecrypted()?)))
+            .read(move |ledger| {
+                let (due, next) = ledger.due(now)?;
+                let unheard = due
+                    .iter()
+                    .any(|elicitation| elicitation.question.expires_at > heard_until);
+                let due = if unheard { Some(now) } else { next };
+                Ok::<_, LedgerError>((ledger.gaps()?, ledger.undecrypted()?, due))
+            })
             .await?;
         let mut batch = Batch::default();
-        self.fill_again(&gaps, &mut batch).await;
-        let now = clock::now();
+        self.fill_again(&gaps, now, &mut batch).await;
         let mut hold = LONG_POLL;
+        if let Some(deadline) = due {
+            // Whether an answer came in time is known once the homeserver was asked after it.
+            let left = deadline.saturating_sub(now).max(0).unsigned_abs();
+            hold = Duration::from_millis(left).clamp(SHORT_POLL, LONG_POLL);
+        }
+        if !gaps.is_empty() {
+            hold = hold.min(FILL_AGAIN);
+        }
         for kept in locked {
             let patience = self.unlock(kept, now, &mut batch).await;
             hold = patience.map_or(hold, |patience| patience.clamp(SHORT_POLL, hold));
@@ -326,9 +370,26 @@ impl Listener {
         Ok(hold)
     }
 
+    /// Whether holes are to be tried again now.
+    fn may_fill(&self) -> bool {
+        let mut tried = self
+            .filled_at
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let due = tried.is_none_or(|at| now.duration_since(at) >= FILL_AGAIN);
+        if due {
+            *tried = Some(now);
+        }
+        due
+    }
+
     /// Fills a room's holes at once, from the newest end to the oldest: what was kept meanwhile
     /// lies between them and is recognised.
-    async fn fill_again(&self, gaps: &[Gap], batch: &mut Batch) {
+    async fn fill_again(&self, gaps: &[Gap], now: Millis, batch: &mut Batch) {
+        if gaps.is_empty() || !self.may_fill() {
+            return;
+        }
         for (index, oldest) in gaps.iter().enumerate() {
             let room_id = &oldest.room_id;
             if gaps[..index]
@@ -349,20 +410,23 @@ impl Listener {
                 batch.unfillable.push(room_id.clone());
                 continue;
             };
-            match self
-                .fill(&room, &newest.prev_batch, oldest.since.as_deref())
-                .await
-            {
+            let filling = self.fill(&room, &newest.prev_batch, oldest.since.as_deref());
+            let too_old = now.saturating_sub(oldest.found_at) >= clock::millis(FILL_WITHIN);
+            match filling.await {
+                Filling::Later if !too_old => {}
                 Filling::Filled(events) => {
                     self.listen(&room, &events, batch).await;
                     batch.filled.push(room_id.clone());
                 }
-                Filling::Never(_) => {
+                Filling::Never(_) | Filling::Later => {
+                    tracing::warn!(
+                        room.id = %room_id,
+                        "what was said in {room_id} while the bot was away cannot be read"
+                    );
                     self.listen(&room, &[], batch).await;
                     batch.filled.push(room_id.clone());
                     batch.unfillable.push(room_id.clone());
                 }
-                Filling::Later => {}
             }
         }
     }
@@ -459,8 +523,16 @@ async fn pause(
 /// What the homeserver says when it refuses for good.
 fn refusal(error: &matrix_sdk::Error) -> Option<String> {
     let answer = error.as_client_api_error()?;
-    let for_good = matches!(answer.status_code.as_u16(), 400 | 403 | 404);
-    for_good.then(|| answer.to_string())
+    let for_good = matches!(
+        answer.error_kind(),
+        Some(
+            ErrorKind::Forbidden
+                | ErrorKind::NotFound
+                | ErrorKind::InvalidParam
+                | ErrorKind::Unknown
+        )
+    );
+    (for_good && answer.status_code.is_client_error()).then(|| answer.to_string())
 }
 
 fn settings(long_poll: Duration) -> SyncSettings {

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use matrix_sdk::ruma::api::error::ErrorKind;
 use matrix_sdk::ruma::events::MessageLikeEventType;
 use matrix_sdk::ruma::{OwnedRoomId, RoomAliasId, RoomId};
 use matrix_sdk::{Client, Room, RoomState};
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 
 use crate::clock;
 use crate::config::{AnswerRules, Config, MatrixConfig};
+use crate::ledger::{Book, LedgerError};
 use crate::service::{RoomFacts, RoomTrouble, Rooms};
 
 /// How often the configured aliases are looked up again.
@@ -55,25 +57,37 @@ impl JoinedRooms {
         }
     }
 
-    /// Asks the homeserver where the configured aliases lead. One that leads nowhere is
-    /// forgotten; one that cannot be asked for keeps its last answer.
+    /// Asks the homeserver where the configured aliases lead. One that leads nowhere, or cannot
+    /// be asked for, keeps its last answer, also over a restart: rules that are given by alias
+    /// must not go away with it.
     ///
     /// # Errors
     /// When the homeserver did not answer for one of them.
-    pub(crate) async fn look_up_aliases(&self) -> Result<(), RoomTrouble> {
+    pub(crate) async fn look_up_aliases(&self, book: &Book) -> Result<(), RoomTrouble> {
         let agents = self.config.agents.values();
-        let named: BTreeSet<&String> = agents
+        let named: BTreeSet<String> = agents
             .flat_map(|agent| &agent.rooms)
             .chain(self.config.rooms.keys())
             .filter(|name| name.starts_with('#'))
+            .cloned()
             .collect();
         let mut trouble = Ok(());
         for alias in named {
-            match self.ask_for(alias).await {
-                Ok(_) => {}
+            let before = self.last_known(&alias, book).await?;
+            match self.ask_for(&alias).await {
+                Ok(room_id) if before.as_ref() == Some(&room_id) => {}
+                Ok(room_id) => {
+                    let kept = book.write(move |ledger| ledger.set_alias(&alias, room_id.as_str()));
+                    kept.await.map_err(unkept)?;
+                }
                 Err(RoomTrouble::Unknown(_)) => tracing::warn!(
                     room.alias = alias,
-                    "the configured alias {alias} leads to no room"
+                    "the configured alias {alias} leads to no room{}",
+                    if before.is_some() {
+                        "; its last one counts"
+                    } else {
+                        ""
+                    }
                 ),
                 Err(away) => trouble = Err(away),
             }
@@ -81,32 +95,47 @@ impl JoinedRooms {
         trouble
     }
 
+    /// Where an alias led when it was last looked up.
+    async fn last_known(
+        &self,
+        alias: &str,
+        book: &Book,
+    ) -> Result<Option<OwnedRoomId>, RoomTrouble> {
+        let known = |aliases: &RwLock<BTreeMap<String, OwnedRoomId>>| {
+            let aliases = aliases.read().unwrap_or_else(PoisonError::into_inner);
+            aliases.get(alias).cloned()
+        };
+        if let Some(room_id) = known(&self.aliases) {
+            return Ok(Some(room_id));
+        }
+        let name = alias.to_owned();
+        let kept = book.read(move |ledger| ledger.alias(&name)).await;
+        let kept = kept.map_err(unkept)?.and_then(|id| RoomId::parse(id).ok());
+        if let Some(room_id) = &kept {
+            let mut aliases = self.aliases.write().unwrap_or_else(PoisonError::into_inner);
+            aliases.insert(alias.to_owned(), room_id.clone());
+        }
+        Ok(kept)
+    }
+
     /// Asks the homeserver where an alias leads, and remembers the answer.
     async fn ask_for(&self, alias: &str) -> Result<OwnedRoomId, RoomTrouble> {
         let unknown = || RoomTrouble::Unknown(alias.to_owned());
         let parsed = RoomAliasId::parse(alias).map_err(|_| unknown())?;
-        let outcome = match self.client.resolve_room_alias(&parsed).await {
-            Ok(found) => Ok(found.room_id),
-            Err(error) => Err(match error.as_client_api_error() {
-                Some(answer)
-                    if answer.status_code.is_client_error() && answer.status_code != 429 =>
-                {
-                    unknown()
-                }
-                _ => RoomTrouble::Away(error.to_string()),
-            }),
+        let found = match self.client.resolve_room_alias(&parsed).await {
+            Ok(found) => found.room_id,
+            // Only the homeserver itself knows that there is none; a page of a proxy does not.
+            Err(error) => {
+                let answer = error.as_client_api_error();
+                return Err(match answer.and_then(|answer| answer.error_kind()) {
+                    Some(ErrorKind::NotFound) => unknown(),
+                    _ => RoomTrouble::Away(error.to_string()),
+                });
+            }
         };
         let mut known = self.aliases.write().unwrap_or_else(PoisonError::into_inner);
-        match &outcome {
-            Ok(room_id) => {
-                known.insert(alias.to_owned(), room_id.clone());
-            }
-            Err(RoomTrouble::Unknown(_)) => {
-                known.remove(alias);
-            }
-            Err(RoomTrouble::Away(_)) => {}
-        }
-        outcome
+        known.insert(alias.to_owned(), found.clone());
+        Ok(found)
     }
 
     /// The known aliases that lead to a room.
@@ -180,6 +209,10 @@ impl JoinedRooms {
             outcome => outcome,
         }
     }
+}
+
+fn unkept(error: LedgerError) -> RoomTrouble {
+    RoomTrouble::Away(error.to_string())
 }
 
 impl Rooms for JoinedRooms {
@@ -270,13 +303,17 @@ async fn join(
 }
 
 /// Looks the configured aliases up again now and then: an alias may be moved to another room.
-pub(crate) async fn follow_aliases(rooms: Arc<JoinedRooms>, mut stopping: watch::Receiver<bool>) {
+pub(crate) async fn follow_aliases(
+    rooms: Arc<JoinedRooms>,
+    book: Book,
+    mut stopping: watch::Receiver<bool>,
+) {
     loop {
         tokio::select! {
             _ = stopping.wait_for(|&stopping| stopping) => return,
             () = tokio::time::sleep(ALIASES_AFTER) => {}
         }
         // While the homeserver is away the last answers hold.
-        let _ = rooms.look_up_aliases().await;
+        let _ = rooms.look_up_aliases(&book).await;
     }
 }

@@ -68,8 +68,8 @@ pub enum SessionError {
     },
     /// The session's encryption keys are gone while the device lives on.
     #[error("the encryption keys of device {device} are missing in {}; restore that folder from a \
-             backup, or remove it to start as a new device (messages encrypted for the old one \
-             stay unreadable)", folder.display())]
+             backup, or remove it (and change matrix.device_id, if it is set) to start as a new \
+             device (messages encrypted for the old one stay unreadable)", folder.display())]
     KeysLost {
         /// The device.
         device: String,

@@ -160,13 +160,21 @@ impl Speaker {
                 self.put_off(seq, wait_ms, why).await
             }
             Outcome::NotYet(why) => {
-                if sending.attempts == 0 {
+                if clock::now().saturating_sub(sending.created_at) < PATIENCE {
                     tracing::info!(room.id = %room_id, sending.seq = seq, why, "{room_id}: {why}");
                 }
-                self.put_off(seq, PATIENCE, why.to_owned()).await
+                self.hold(seq).await
             }
             Outcome::Settled => Ok(()),
         }
+    }
+
+    async fn hold(&self, seq: i64) -> Result<(), LedgerError> {
+        let until = clock::now().saturating_add(PATIENCE);
+        self.service
+            .book()
+            .write(move |ledger| ledger.hold(seq, until))
+            .await
     }
 
     async fn put_off(&self, seq: i64, wait: Millis, why: String) -> Result<(), LedgerError> {
@@ -186,7 +194,7 @@ impl Speaker {
                 "the bot is no longer in the room".to_owned(),
             ));
         };
-        if let Some(not_yet) = self.not_yet(&room).await {
+        if let Some(not_yet) = self.not_yet(&room, sending.draft.kind).await {
             return Ok(not_yet);
         }
         if sending.attempted_at.is_some_and(|at| at < self.started_at) {
@@ -194,7 +202,7 @@ impl Speaker {
             match find_sent(&room, sending).await {
                 Ok(Some(event_id)) => return Ok(Outcome::Sent(event_id)),
                 Ok(None) => {}
-                Err(error) => return Ok(failed(&error)),
+                Err(error) => return Ok(may_pass(&error)),
             }
         }
         let Some(content) = self.content(sending).await? else {
@@ -225,19 +233,24 @@ impl Speaker {
     }
 
     /// Why this room is not ready to be spoken to.
-    async fn not_yet(&self, room: &Room) -> Option<Outcome> {
+    async fn not_yet(&self, room: &Room, kind: SendKind) -> Option<Outcome> {
         // Nothing goes into a room in plain text that may be encrypted.
         if room.encryption_state().is_unknown()
             && let Err(error) = room.request_encryption_state().await
         {
-            return Some(failed(&error));
+            return Some(may_pass(&error));
         }
         match room.encryption_state() {
             EncryptionState::NotEncrypted => None,
             // A message encrypted for nobody stays unreadable for ever, also for those who are
             // invited now and join later.
             EncryptionState::Encrypted if room.joined_members_count() > 1 => None,
-            EncryptionState::Encrypted => Some(Outcome::NotYet("waiting for a person to join")),
+            EncryptionState::Encrypted if kind == SendKind::Card => {
+                Some(Outcome::NotYet("waiting for a person to join"))
+            }
+            EncryptionState::Encrypted => Some(Outcome::Refused(
+                "nobody is left in the room to read it".to_owned(),
+            )),
             EncryptionState::Unknown => Some(Outcome::NotYet("the room's encryption is not known")),
         }
     }
@@ -311,6 +324,14 @@ fn backoff(attempt: u32) -> Millis {
     (1_000_i64 << attempt.saturating_sub(1).min(10)).min(LONGEST_WAIT)
 }
 
+/// A failure of what only leads up to sending.
+fn may_pass(error: &matrix_sdk::Error) -> Outcome {
+    Outcome::Failed {
+        why: error.to_string(),
+        retry_after: None,
+    }
+}
+
 /// What a failure means: refused for good, or to be tried again.
 fn failed(error: &matrix_sdk::Error) -> Outcome {
     use matrix_sdk::ruma::api::error::{ErrorKind, RetryAfter};
@@ -322,15 +343,26 @@ fn failed(error: &matrix_sdk::Error) -> Outcome {
             retry_after: None,
         };
     };
-    match (answer.status_code.as_u16(), answer.error_kind()) {
-        (_, Some(ErrorKind::LimitExceeded(limit))) => {
+    match answer.error_kind() {
+        Some(ErrorKind::LimitExceeded(limit)) => {
             let retry_after = match &limit.retry_after {
                 Some(RetryAfter::Delay(delay)) => Some(clock::millis(*delay)),
                 _ => None,
             };
             Outcome::Failed { why, retry_after }
         }
-        (400 | 403 | 404 | 413, _) => Outcome::Refused(why),
+        // Only what the homeserver itself says of the message is final. Anything else, a proxy's
+        // page or a limit of the account, may pass.
+        Some(
+            ErrorKind::Forbidden
+            | ErrorKind::NotFound
+            | ErrorKind::TooLarge
+            | ErrorKind::BadJson
+            | ErrorKind::NotJson
+            | ErrorKind::InvalidParam
+            | ErrorKind::DuplicateAnnotation,
+        ) => Outcome::Refused(why),
+        Some(ErrorKind::Unknown) if answer.status_code == 400 => Outcome::Refused(why),
         _ => Outcome::Failed {
             why,
             retry_after: None,

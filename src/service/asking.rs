@@ -1,16 +1,20 @@
 //! Asking and withdrawing.
 
+use std::sync::{Arc, PoisonError, RwLock};
+
 use super::{RoomFacts, RoomTrouble, Service};
 use crate::clock::{self, Millis};
 use crate::config::AgentConfig;
-use crate::desk::{self, Ask, Asker, Fault};
+use crate::desk::{self, Ask, Asker, Fault, Watch};
 use crate::elicitation::{Elicitation, Key, State};
-use crate::ledger::{self, Ledger, LedgerError};
+use crate::ledger::{self, Gap, Ledger, LedgerError};
 
 /// The longest time for which a hole in a room's timeline holds its deadlines up.
 const GAP_PATIENCE: Millis = 10 * 60 * 1000;
 /// How soon a deadline that was held up is looked at again.
-const LOOK_AGAIN: Millis = 1000;
+const LOOK_AGAIN: Millis = 200;
+/// The longest time for which a homeserver that does not answer holds deadlines up.
+const SILENCE_PATIENCE: Millis = 60 * 1000;
 
 /// What asking came to.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,24 +72,25 @@ pub enum AskError {
 }
 
 /// While it lives, its room stays on the watch: a question may be on its way into the ledger.
-struct Asking<'a> {
-    service: &'a Service,
+struct Asking {
+    watch: Arc<RwLock<Watch>>,
     room_id: String,
 }
 
-impl<'a> Asking<'a> {
-    fn begin(service: &'a Service, room_id: &str) -> Self {
+impl Asking {
+    fn begin(service: &Service, room_id: &str) -> Self {
         service.watch_mut(|watch| watch.begin(room_id));
         Self {
-            service,
+            watch: service.watch.clone(),
             room_id: room_id.to_owned(),
         }
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for Asking {
     fn drop(&mut self) {
-        self.service.watch_mut(|watch| watch.end(&self.room_id));
+        let mut watch = self.watch.write().unwrap_or_else(PoisonError::into_inner);
+        watch.end(&self.room_id);
     }
 }
 
@@ -146,50 +151,51 @@ impl Service {
             name: config.name.clone(),
         };
         // Before the commit: the watch may hold too much, never too little.
-        let _asking = Asking::begin(self, &facts.room_id);
+        let asking = Asking::begin(self, &facts.room_id);
         let now = clock::now();
         let id = ask
             .elicitation_id
             .clone()
             .unwrap_or_else(|| clock::fresh_id("elc_"));
         let config = self.config.clone();
-        self.book
-            .write(move |ledger| {
-                let has_webhook = |origin: &str| Self::has_webhook(&config, origin);
-                if let Some(elicitation) = asked_before(ledger, &asker.agent, &ask, &fingerprint)? {
-                    return Ok(Asked {
-                        created: false,
-                        elicitation,
-                    });
-                }
-                if let Some(card_id) = &ask.card_id {
-                    let older = ledger.pending_about_card(
-                        &asker.agent,
-                        ask.board_id.as_deref(),
-                        card_id,
-                    )?;
-                    for old in older {
-                        let reason = format!("asked again as {id}");
-                        let change = desk::close(&old, State::Superseded, Some(&reason), None, now);
-                        ledger::apply(ledger, &[change], &has_webhook, now)?;
-                    }
-                }
-                let others_open = ledger.any_pending_in(&facts.room_id)?;
-                let tag = ledger.next_tag(&facts.room_id)?;
-                let idempotency_key = ask.idempotency_key.clone();
-                let elicitation = ask.into_elicitation(asker, facts.room_id, id, tag, now)?;
-                let card = desk::card(&elicitation, others_open);
-                if !ledger.insert(&elicitation, &fingerprint, idempotency_key.as_deref())? {
-                    let id = elicitation.question.key.id;
-                    return Err(AskError::Conflict { id });
-                }
-                ledger::apply(ledger, &[desk::Change::Send(card)], &has_webhook, now)?;
-                Ok(Asked {
-                    created: true,
+        let store = move |ledger: &mut dyn Ledger| {
+            let has_webhook = |origin: &str| Self::has_webhook(&config, origin);
+            if let Some(elicitation) = asked_before(ledger, &asker.agent, &ask, &fingerprint)? {
+                return Ok(Asked {
+                    created: false,
                     elicitation,
-                })
+                });
+            }
+            if let Some(card_id) = &ask.card_id {
+                let older =
+                    ledger.pending_about_card(&asker.agent, ask.board_id.as_deref(), card_id)?;
+                for old in older {
+                    let reason = format!("asked again as {id}");
+                    let change = desk::close(&old, State::Superseded, Some(&reason), None, now);
+                    ledger::apply(ledger, &[change], &has_webhook, now)?;
+                }
+            }
+            let others_open = ledger.any_pending_in(&facts.room_id)?;
+            let tag = ledger.next_tag(&facts.room_id)?;
+            let idempotency_key = ask.idempotency_key.clone();
+            let elicitation = ask.into_elicitation(asker, facts.room_id, id, tag, now)?;
+            let card = desk::card(&elicitation, others_open);
+            if !ledger.insert(&elicitation, &fingerprint, idempotency_key.as_deref())? {
+                let id = elicitation.question.key.id;
+                return Err(AskError::Conflict { id });
+            }
+            ledger::apply(ledger, &[desk::Change::Send(card)], &has_webhook, now)?;
+            Ok(Asked {
+                created: true,
+                elicitation,
             })
-            .await
+        };
+        // The guard comes back with the answer, after the commit, also when nobody waits for it.
+        let (asked, _asking) = self
+            .book
+            .write(move |ledger| store(ledger).map(|asked| (asked, asking)))
+            .await?;
+        Ok(asked)
     }
 
     /// The room to ask in, if this agent may and the bot can.
@@ -274,13 +280,20 @@ impl Service {
             .await
     }
 
-    /// Lets everything expire whose deadline has passed. Gives the next deadline.
+    /// Lets everything expire whose deadline has passed and up to whose deadline everything was
+    /// heard. Gives the next deadline.
     ///
-    /// A room with a hole in its timeline is waited for: an answer given in time may lie in it.
+    /// An answer sent in time may still be on its way: it is waited for until the homeserver has
+    /// told everything up to the deadline, or stays silent for too long. So it is where a room
+    /// has a hole in its timeline.
     ///
     /// # Errors
     /// When the ledger fails.
-    pub async fn expire(&self, now: Millis) -> Result<Option<Millis>, LedgerError> {
+    pub async fn expire(
+        &self,
+        now: Millis,
+        heard_until: Option<Millis>,
+    ) -> Result<Option<Millis>, LedgerError> {
         let config = self.config.clone();
         self.book
             .write(move |ledger| {
@@ -288,13 +301,9 @@ impl Service {
                 loop {
                     let (due, next) = ledger.due(now)?;
                     let gaps = ledger.gaps()?;
-                    let holed = |elicitation: &Elicitation| {
-                        gaps.iter().any(|gap| {
-                            gap.room_id == elicitation.question.room_id
-                                && now.saturating_sub(gap.found_at) < GAP_PATIENCE
-                        })
-                    };
-                    let (held_up, due): (Vec<_>, Vec<_>) = due.into_iter().partition(holed);
+                    let (held_up, due): (Vec<_>, Vec<_>) = due
+                        .into_iter()
+                        .partition(|elicitation| is_held_up(elicitation, &gaps, now, heard_until));
                     if due.is_empty() {
                         let soon = (!held_up.is_empty()).then(|| now.saturating_add(LOOK_AGAIN));
                         return Ok(soon.into_iter().chain(next).min());
@@ -307,6 +316,23 @@ impl Service {
             })
             .await
     }
+}
+
+/// Whether an answer given in time may still come to be heard.
+fn is_held_up(
+    elicitation: &Elicitation,
+    gaps: &[Gap],
+    now: Millis,
+    heard_until: Option<Millis>,
+) -> bool {
+    let deadline = elicitation.question.expires_at.unwrap_or(now);
+    let heard = heard_until.is_some_and(|until| until >= deadline);
+    let on_its_way = !heard && now.saturating_sub(deadline) < SILENCE_PATIENCE;
+    on_its_way
+        || gaps.iter().any(|gap| {
+            gap.room_id == elicitation.question.room_id
+                && now.saturating_sub(gap.found_at) < GAP_PATIENCE
+        })
 }
 
 /// What this agent stored under the request's ids, if it is the same question.

@@ -19,6 +19,7 @@ const NEVER: Millis = i64::MIN;
 pub struct Health {
     started_at: Millis,
     synced_at: AtomicI64,
+    heard_until: AtomicI64,
     stuck_since: AtomicI64,
     hopeless: RwLock<Option<String>>,
 }
@@ -38,6 +39,7 @@ impl Health {
         Self {
             started_at: now,
             synced_at: AtomicI64::new(NEVER),
+            heard_until: AtomicI64::new(NEVER),
             stuck_since: AtomicI64::new(NEVER),
             hopeless: RwLock::new(None),
         }
@@ -51,6 +53,16 @@ impl Health {
     /// Notes a sync that was committed.
     pub fn synced(&self, now: Millis) {
         self.synced_at.store(now, Ordering::Relaxed);
+    }
+
+    /// Notes that everything is heard that the homeserver had at this moment.
+    pub fn heard_until(&self, at: Millis) {
+        self.heard_until.store(at, Ordering::Relaxed);
+    }
+
+    /// Up to when everything is heard.
+    pub fn all_heard_until(&self) -> Option<Millis> {
+        Some(self.heard_until.load(Ordering::Relaxed)).filter(|&at| at != NEVER)
     }
 
     /// When the last sync was committed.

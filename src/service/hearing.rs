@@ -191,7 +191,7 @@ impl Hearing<'_> {
             if let Some(event_id) = &open.event_id
                 && !coming.iter().any(|heard| heard.event_id == *event_id)
             {
-                self.ledger.mark_visible(room_id, event_id)?;
+                self.ledger.mark_visible(room_id, event_id, self.now)?;
             }
         }
         Ok(())
@@ -221,7 +221,8 @@ impl Hearing<'_> {
                 self.now,
             )?;
         }
-        self.ledger.mark_visible(&heard.room_id, &heard.event_id)
+        self.ledger
+            .mark_visible(&heard.room_id, &heard.event_id, self.now)
     }
 
     fn redacted(&mut self, heard: &Heard, redacts: &str) -> Result<Vec<Change>, LedgerError> {
@@ -260,9 +261,11 @@ impl Hearing<'_> {
         }
         let mut known = self.known(heard, said)?;
         if let Some(came_at) = self.came_locked_at(heard, batch)? {
-            // What was asked after it came was not visible to whoever wrote it.
+            // What was not in the room when it came cannot have been meant by it. In doubt, for
+            // what came in the same response, it must say what it means.
             for known in &mut known {
-                known.elicitation.visible &= known.elicitation.question.created_at <= came_at;
+                let visible_at = self.ledger.visible_at(known.elicitation.key())?;
+                known.elicitation.visible &= visible_at.is_some_and(|at| at < came_at);
             }
         }
         Ok(desk::judge(heard, said, &known, rules, bot, self.now))
@@ -283,11 +286,8 @@ impl Hearing<'_> {
         {
             return Ok(None);
         }
-        let kept = self.ledger.undecrypted()?;
-        let kept = kept
-            .iter()
-            .find(|kept| is_it(&kept.room_id, &kept.event_id));
-        Ok(kept.map(|kept| kept.heard_at))
+        self.ledger
+            .undecrypted_since(&heard.room_id, &heard.event_id)
     }
 
     /// A message could not be decrypted for a while. Its sender is told once, where a question is

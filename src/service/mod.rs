@@ -67,7 +67,7 @@ pub struct Service {
     config: Arc<Config>,
     book: Book,
     rooms: Arc<dyn Rooms>,
-    watch: RwLock<Watch>,
+    watch: Arc<RwLock<Watch>>,
     health: Health,
     stopping: watch::Receiver<bool>,
 }
@@ -99,7 +99,7 @@ impl Service {
             config,
             book,
             rooms,
-            watch: RwLock::new(watch),
+            watch: Arc::new(RwLock::new(watch)),
             health: Health::new(clock::now()),
             stopping,
         }))

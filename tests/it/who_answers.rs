@@ -1,10 +1,11 @@
 //! Whose words are an answer in a plain room, and whose are not.
 
-use matrix_elicit::sandbox::RoomOptions;
+use matrix_elicit::sandbox::{Homeserver, RoomOptions};
+use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::stage::{ONE_MORE, Stage, body, card_of, id, may_i_run_them, people};
-use crate::support::{SOON, homeserver, unique};
+use crate::support::{BotConfig, BotProcess, SOON, homeserver, unique};
 
 const CARD: &str = "dev.superpipeline.elicitation";
 
@@ -158,4 +159,45 @@ async fn of_two_people_who_answer_at_once_the_first_in_the_room_has_answered() {
     }
     let said = stage.said_by_bot().await;
     assert_eq!(said, ["card", "edit", "tick", "notice"].repeat(3));
+}
+
+#[tokio::test]
+async fn rules_that_are_given_by_alias_outlive_the_alias() {
+    let synapse = homeserver().await;
+    let (ada, ben) = people().await;
+    let name = unique("release");
+    let alias = format!("#{name}:elicit.test");
+    let only_ada = json!({"users": [ada.user_id()]});
+    let config = BotConfig::new(synapse)
+        .await
+        .with_path(&["rooms", &alias], only_ada);
+    let options = RoomOptions {
+        alias: Some(name),
+        invite: vec![ben.user_id().to_owned(), config.user_id().to_owned()],
+        ..RoomOptions::default()
+    };
+    let room = ada.create_room(&options).await.unwrap();
+    ben.join(&room).await.unwrap();
+    let mut bot = BotProcess::start(config).await;
+    ada.wait_for_member(&room, bot.user_id(), SOON)
+        .await
+        .unwrap();
+
+    let directory = Homeserver::new(&synapse.url())
+        .unwrap()
+        .as_account(ada.account());
+    let path = ["directory", "room", &alias];
+    let gone = directory.call(Method::DELETE, &path, &[], None);
+    gone.await.unwrap();
+    bot.kill9();
+    bot.start_again().await;
+
+    let mut question = may_i_run_them();
+    question["room"] = json!(room);
+    let question = bot.api().ask_fine(&question).await;
+    let opened = bot.api().until_open(id(&question)).await;
+    ben.reply(&room, card_of(&opened), "1").await.unwrap();
+    ada.send_text(&room, "2").await.unwrap();
+    let answer = &bot.api().until_answered(id(&question)).await["answer"];
+    assert_eq!(answer["answered_by"], ada.user_id());
 }

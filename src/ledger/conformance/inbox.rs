@@ -1,14 +1,16 @@
 //! What was heard.
 
 use super::NOON;
-use crate::ledger::{Gap, Ledger, Undecrypted};
+use crate::ledger::{Gap, Ledger, MOST_KEPT, Undecrypted};
 
 super::cases![
     an_event_is_new_once_in_each_room,
     the_sync_token_is_the_last_one_set,
+    an_alias_leads_where_it_last_led,
     gaps_are_open_until_their_room_closes_them,
     what_waited_behind_a_gap_comes_once_and_in_order,
     undecrypted_events_wait_in_order_until_they_are_dropped,
+    one_room_does_not_fill_the_ledger_with_what_nobody_can_read,
 ];
 
 const A: &str = "!a:example.org";
@@ -30,6 +32,17 @@ fn the_sync_token_is_the_last_one_set(ledger: &mut dyn Ledger) {
         ledger.set_sync_token(token).unwrap();
         assert_eq!(ledger.sync_token().unwrap().as_deref(), Some(token));
     }
+}
+
+fn an_alias_leads_where_it_last_led(ledger: &mut dyn Ledger) {
+    assert_eq!(ledger.alias("#a:example.org").unwrap(), None);
+    for room_id in [A, B] {
+        ledger.set_alias("#a:example.org", room_id).unwrap();
+        let leads_to = ledger.alias("#a:example.org").unwrap();
+        assert_eq!(leads_to.as_deref(), Some(room_id));
+    }
+    assert_eq!(ledger.alias("#b:example.org").unwrap(), None);
+    assert_eq!(ledger.sync_token().unwrap(), None);
 }
 
 fn gap(room_id: &str, prev_batch: &str, since: Option<&str>) -> Gap {
@@ -111,7 +124,21 @@ fn undecrypted_events_wait_in_order_until_they_are_dropped(ledger: &mut dyn Ledg
         [told.clone(), second, third.clone()]
     );
 
+    assert_eq!(ledger.undecrypted_since(A, "$1").unwrap(), Some(NOON + 2));
+    assert_eq!(ledger.undecrypted_since(B, "$1").unwrap(), None);
     ledger.drop_undecrypted(B, "$9").unwrap();
     ledger.drop_undecrypted(B, "$unknown").unwrap();
     assert_eq!(ledger.undecrypted().unwrap(), [told, third]);
+}
+
+fn one_room_does_not_fill_the_ledger_with_what_nobody_can_read(ledger: &mut dyn Ledger) {
+    for number in 0..=MOST_KEPT {
+        let locked = undecrypted(A, &format!("${number}"), NOON);
+        ledger.keep_undecrypted(&locked).unwrap();
+    }
+    let other = undecrypted(B, "$1", NOON);
+    ledger.keep_undecrypted(&other).unwrap();
+    let kept = ledger.undecrypted().unwrap();
+    assert_eq!(kept.len(), usize::try_from(MOST_KEPT).unwrap() + 1);
+    assert_eq!(kept.last(), Some(&other));
 }

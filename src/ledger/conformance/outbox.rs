@@ -79,6 +79,11 @@ fn a_row_that_is_put_off_holds_up_its_room_alone(ledger: &mut dyn Ledger) {
     assert_eq!(due(ledger, 49), ("b1".to_owned(), Some(50)));
     assert_eq!(due(ledger, 50), ("a1, b1".to_owned(), None));
     let again = Sending { attempts: 1, ..a1 };
+    assert_eq!(head(ledger, &a), Some(again.clone()));
+    // To be held back is no failure.
+    ledger.hold(again.seq, NOON + 70).unwrap();
+    assert_eq!(due(ledger, 69), ("b1".to_owned(), Some(70)));
+    assert_eq!(due(ledger, 70), ("a1, b1".to_owned(), None));
     assert_eq!(head(ledger, &a), Some(again));
 }
 

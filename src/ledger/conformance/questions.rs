@@ -2,7 +2,7 @@
 
 use super::{AGENT, NOON, ROOM, changed, closed, draft, head, insert, post, question};
 use crate::elicitation::{Elicitation, Key, State};
-use crate::ledger::{Asked, Ledger, Page, SendKind, Sought};
+use crate::ledger::{Asked, Ledger, MOST_TOLD, Page, SendKind, Sought};
 
 super::cases![
     what_was_asked_comes_back_whole,
@@ -159,16 +159,20 @@ fn a_question_that_is_over_may_still_be_posted(ledger: &mut dyn Ledger) {
 fn a_card_is_visible_once_it_came_back(ledger: &mut dyn Ledger) {
     let a = post(ledger, question(AGENT, "a"));
     let b = post(ledger, question(AGENT, "b"));
-    ledger.mark_visible(ROOM, "$else").unwrap();
+    ledger.mark_visible(ROOM, "$else", NOON).unwrap();
     ledger
-        .mark_visible("!other:example.org", "$card_a")
+        .mark_visible("!other:example.org", "$card_a", NOON)
         .unwrap();
     assert_eq!(ledger.open_in(ROOM).unwrap(), [a.clone(), b.clone()]);
     for _ in 0..2 {
-        ledger.mark_visible(ROOM, "$card_a").unwrap();
+        ledger.mark_visible(ROOM, "$card_a", NOON + 5).unwrap();
         let seen = changed(a.clone(), |it| it.visible = true);
         assert_eq!(ledger.open_in(ROOM).unwrap(), [seen, b.clone()]);
+        assert_eq!(ledger.visible_at(a.key()).unwrap(), Some(NOON + 5));
     }
+    ledger.mark_visible(ROOM, "$card_a", NOON + 9).unwrap();
+    assert_eq!(ledger.visible_at(a.key()).unwrap(), Some(NOON + 5));
+    assert_eq!(ledger.visible_at(b.key()).unwrap(), None);
 }
 
 fn behind_a_hole_every_open_card_is_visible(ledger: &mut dyn Ledger) {
@@ -425,4 +429,13 @@ fn a_thing_is_said_once_to_a_person_about_a_question(ledger: &mut dyn Ledger) {
     assert!(first(&a, "@mira:example.org", "may_not_answer"));
     assert!(first(&theirs, "@mira:example.org", "closed"));
     assert!(!first(&theirs, "@mira:example.org", "closed"));
+
+    // Whoever keeps the bot talking is left without an answer, and nobody else is.
+    for what in ["third", "fourth", "fifth"] {
+        assert!(first(&a, "@mira:example.org", what));
+    }
+    assert_eq!(MOST_TOLD, 5);
+    assert!(!first(&a, "@mira:example.org", "sixth"));
+    assert!(first(&a, "@tom:example.org", "sixth"));
+    assert!(first(&theirs, "@mira:example.org", "sixth"));
 }

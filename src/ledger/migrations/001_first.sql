@@ -14,6 +14,7 @@ CREATE TABLE elicitations (
     created_at       INTEGER NOT NULL,
     event_id         TEXT,
     visible          INTEGER NOT NULL DEFAULT 0,
+    visible_at       INTEGER,
     closed_at        INTEGER,
     reason           TEXT,
     answer           TEXT,

@@ -2,9 +2,26 @@ use rusqlite::params;
 
 use super::SqliteLedger;
 use crate::clock::Millis;
-use crate::ledger::{Gap, Inbox, LedgerError, Undecrypted};
+use crate::ledger::{Gap, Inbox, LedgerError, MOST_KEPT, Undecrypted};
 
 const SYNC_TOKEN: &str = "sync_token";
+
+impl SqliteLedger {
+    fn mark(&self, name: &str) -> Result<Option<String>, LedgerError> {
+        self.first("SELECT value FROM marks WHERE name = ?1", [name], |row| {
+            row.get(0)
+        })
+    }
+
+    fn set_mark(&self, name: &str, value: &str) -> Result<(), LedgerError> {
+        self.change(
+            "INSERT INTO marks (name, value) VALUES (?1, ?2)
+             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+            [name, value],
+        )?;
+        Ok(())
+    }
+}
 
 impl Inbox for SqliteLedger {
     fn see(&mut self, room_id: &str, event_id: &str, now: Millis) -> Result<bool, LedgerError> {
@@ -25,20 +42,19 @@ impl Inbox for SqliteLedger {
     }
 
     fn sync_token(&mut self) -> Result<Option<String>, LedgerError> {
-        self.first(
-            "SELECT value FROM marks WHERE name = ?1",
-            [SYNC_TOKEN],
-            |row| row.get(0),
-        )
+        self.mark(SYNC_TOKEN)
     }
 
     fn set_sync_token(&mut self, token: &str) -> Result<(), LedgerError> {
-        self.change(
-            "INSERT INTO marks (name, value) VALUES (?1, ?2)
-             ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-            [SYNC_TOKEN, token],
-        )?;
-        Ok(())
+        self.set_mark(SYNC_TOKEN, token)
+    }
+
+    fn alias(&mut self, alias: &str) -> Result<Option<String>, LedgerError> {
+        self.mark(&format!("alias {alias}"))
+    }
+
+    fn set_alias(&mut self, alias: &str, room_id: &str) -> Result<(), LedgerError> {
+        self.set_mark(&format!("alias {alias}"), room_id)
     }
 
     fn open_gap(&mut self, gap: &Gap) -> Result<(), LedgerError> {
@@ -88,17 +104,31 @@ impl Inbox for SqliteLedger {
     fn keep_undecrypted(&mut self, kept: &Undecrypted) -> Result<(), LedgerError> {
         self.change(
             "INSERT INTO undecrypted (room_id, event_id, sender, raw, heard_at, told)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT DO NOTHING",
+             SELECT ?1, ?2, ?3, ?4, ?5, ?6
+             WHERE ?7 > (SELECT COUNT(*) FROM undecrypted WHERE room_id = ?1)
+             ON CONFLICT DO NOTHING",
             params![
                 kept.room_id,
                 kept.event_id,
                 kept.sender,
                 kept.raw,
                 kept.heard_at,
-                kept.told
+                kept.told,
+                MOST_KEPT
             ],
         )?;
         Ok(())
+    }
+
+    fn undecrypted_since(
+        &mut self,
+        room_id: &str,
+        event_id: &str,
+    ) -> Result<Option<Millis>, LedgerError> {
+        self.number(
+            "SELECT heard_at FROM undecrypted WHERE room_id = ?1 AND event_id = ?2",
+            [room_id, event_id],
+        )
     }
 
     fn undecrypted(&mut self) -> Result<Vec<Undecrypted>, LedgerError> {

@@ -130,6 +130,14 @@ impl Outbox for SqliteLedger {
         Ok(true)
     }
 
+    fn hold(&mut self, seq: i64, until: Millis) -> Result<(), LedgerError> {
+        self.change(
+            "UPDATE outbox SET next_at = ?2 WHERE seq = ?1 AND state = 'pending'",
+            [seq, until],
+        )?;
+        Ok(())
+    }
+
     fn postpone(&mut self, seq: i64, until: Millis, error: &str) -> Result<(), LedgerError> {
         self.change(
             "UPDATE outbox SET next_at = ?2, attempts = attempts + 1, last_error = ?3

@@ -3,7 +3,7 @@ use rusqlite::{Row, params};
 use super::{SqliteLedger, from_json, key_params, to_json};
 use crate::clock::Millis;
 use crate::elicitation::{Answer, Elicitation, Key, State};
-use crate::ledger::{Asked, LedgerError, Note, Page, Questions, Sought};
+use crate::ledger::{Asked, LedgerError, MOST_TOLD, Note, Page, Questions, Sought};
 
 /// The columns of [`Stored`], in its order.
 const COLUMNS: &str =
@@ -205,13 +205,25 @@ impl Questions for SqliteLedger {
         }
     }
 
-    fn mark_visible(&mut self, room_id: &str, event_id: &str) -> Result<(), LedgerError> {
+    fn mark_visible(
+        &mut self,
+        room_id: &str,
+        event_id: &str,
+        now: Millis,
+    ) -> Result<(), LedgerError> {
         self.change(
-            "UPDATE elicitations SET visible = 1
+            "UPDATE elicitations SET visible = 1, visible_at = COALESCE(visible_at, ?3)
              WHERE room_id = ?1 AND event_id = ?2 AND state IN ('queued', 'open') AND state = 'open'",
-            [room_id, event_id],
+            params![room_id, event_id, now],
         )?;
         Ok(())
+    }
+
+    fn visible_at(&mut self, key: &Key) -> Result<Option<Millis>, LedgerError> {
+        self.number(
+            "SELECT visible_at FROM elicitations WHERE origin = ?1 AND id = ?2",
+            &key_params(key)[..],
+        )
     }
 
     fn mark_all_visible(&mut self, room_id: &str) -> Result<(), LedgerError> {
@@ -405,9 +417,11 @@ impl Questions for SqliteLedger {
 
     fn first_time(&mut self, key: &Key, user_id: &str, what: &str) -> Result<bool, LedgerError> {
         let inserted = self.change(
-            "INSERT INTO told (origin, id, user_id, what) VALUES (?1, ?2, ?3, ?4)
+            "INSERT INTO told (origin, id, user_id, what)
+             SELECT ?1, ?2, ?3, ?4 WHERE ?5 > (SELECT COUNT(*) FROM told
+                 WHERE origin = ?1 AND id = ?2 AND user_id = ?3)
              ON CONFLICT DO NOTHING",
-            params![key.origin, key.id, user_id, what],
+            params![key.origin, key.id, user_id, what, MOST_TOLD],
         )?;
         Ok(inserted == 1)
     }

@@ -152,9 +152,23 @@ async fn a_question_expires_at_its_deadline_and_not_before() {
     let posted = house.post().await;
     house.hear(posted.iter().map(echo).collect()).await;
 
-    assert_eq!(house.service.expire(first - 1).await.unwrap(), Some(first));
+    assert_eq!(
+        house
+            .service
+            .expire(first - 1, Some(Millis::MAX))
+            .await
+            .unwrap(),
+        Some(first)
+    );
     assert_eq!(house.state("e1").await, State::Open);
-    assert_eq!(house.service.expire(second).await.unwrap(), Some(third));
+    assert_eq!(
+        house
+            .service
+            .expire(second, Some(Millis::MAX))
+            .await
+            .unwrap(),
+        Some(third)
+    );
     for id in ["e1", "e2"] {
         let expired = house.found(id).await;
         assert_eq!(
@@ -168,7 +182,14 @@ async fn a_question_expires_at_its_deadline_and_not_before() {
         );
     }
     assert_eq!(house.state("e3").await, State::Open);
-    assert_eq!(house.service.expire(third).await.unwrap(), None);
+    assert_eq!(
+        house
+            .service
+            .expire(third, Some(Millis::MAX))
+            .await
+            .unwrap(),
+        None
+    );
     assert_eq!(house.state("e4").await, State::Open);
     let posted = house.post().await;
     assert_eq!(posted.len(), 3);
@@ -179,7 +200,11 @@ async fn a_question_expires_at_its_deadline_and_not_before() {
 async fn a_queued_question_that_expires_is_never_posted() {
     let mut house = House::start().await;
     house.ask("builder", due_in("e1", 1)).await.unwrap();
-    house.service.expire(Millis::MAX).await.unwrap();
+    house
+        .service
+        .expire(Millis::MAX, Some(Millis::MAX))
+        .await
+        .unwrap();
     assert_eq!(house.state("e1").await, State::Expired);
     assert!(house.post().await.is_empty());
 }
@@ -191,7 +216,14 @@ async fn many_questions_expire_at_once() {
         let asked = house.ask("builder", due_in(&format!("e{n}"), 1)).await;
         asked.unwrap();
     }
-    assert_eq!(house.service.expire(Millis::MAX).await.unwrap(), None);
+    assert_eq!(
+        house
+            .service
+            .expire(Millis::MAX, Some(Millis::MAX))
+            .await
+            .unwrap(),
+        None
+    );
     assert_eq!(house.events("builder").await.len(), 250);
 }
 
@@ -215,7 +247,11 @@ async fn an_answer_sent_in_time_counts_when_it_is_read_late() {
         house.answer("e1").await,
         Some(("@mira:x.org".to_owned(), "deploy".to_owned()))
     );
-    house.service.expire(Millis::MAX).await.unwrap();
+    house
+        .service
+        .expire(Millis::MAX, Some(Millis::MAX))
+        .await
+        .unwrap();
     assert_eq!(house.state("e1").await, State::Answered);
 }
 
@@ -313,4 +349,41 @@ async fn a_refusal_of_a_card_that_is_in_the_room_all_the_same_ends_nothing() {
     house.hear(vec![mira("$m1", "1")]).await;
     assert_eq!(house.state("e1").await, State::Answered);
     house.post().await;
+}
+
+#[tokio::test]
+async fn a_deadline_waits_until_all_is_heard_that_was_said_before_it() {
+    let mut house = House::start().await;
+    for id in ["e1", "e2"] {
+        house.ask("builder", due_in(id, 1_000)).await.unwrap();
+    }
+    let posted = house.post().await;
+    house.hear(posted.iter().map(echo).collect()).await;
+    let deadline = house.found("e2").await.question.expires_at.unwrap();
+    let after = deadline + 10;
+    for heard_until in [None, Some(deadline - 2_000)] {
+        let looked = house.service.expire(after, heard_until).await.unwrap();
+        assert_eq!(looked, Some(after + 200));
+        assert_eq!(house.state("e2").await, State::Open);
+    }
+    // An answer sent in time arrives.
+    let mut in_time = to(&posted[0].event_id, mira("$m1", "1"));
+    in_time.sent_at = deadline - 1_500;
+    house.hear(vec![in_time]).await;
+    assert_eq!(house.state("e1").await, State::Answered);
+    // The homeserver has told everything up to the deadline, and no answer was among it.
+    let looked = house.service.expire(after, Some(deadline)).await.unwrap();
+    assert_eq!(looked, None);
+    assert_eq!(house.state("e2").await, State::Expired);
+}
+
+#[tokio::test]
+async fn a_homeserver_that_stays_silent_holds_a_deadline_up_for_a_minute() {
+    let house = House::start().await;
+    house.ask("builder", due_in("e1", 1_000)).await.unwrap();
+    let deadline = house.found("e1").await.question.expires_at.unwrap();
+    house.service.expire(deadline + 59_999, None).await.unwrap();
+    assert_eq!(house.state("e1").await, State::Queued);
+    house.service.expire(deadline + 60_000, None).await.unwrap();
+    assert_eq!(house.state("e1").await, State::Expired);
 }
