@@ -22,7 +22,7 @@ pub trait Outbox {
     fn mark_sent(&mut self, seq: i64, event_id: &str) -> Result<bool, LedgerError>;
 
     /// Holds a row back: its room is not ready for it. That is no failure.
-    fn hold(&mut self, seq: i64, until: Millis) -> Result<(), LedgerError>;
+    fn hold(&mut self, seq: i64, until: Millis, why: &str) -> Result<(), LedgerError>;
 
     /// Puts a row off after a failure that may pass.
     fn postpone(&mut self, seq: i64, until: Millis, error: &str) -> Result<(), LedgerError>;

@@ -211,6 +211,7 @@ impl JoinedRooms {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the shape of `map_err`")]
 fn unkept(error: LedgerError) -> RoomTrouble {
     RoomTrouble::Away(error.to_string())
 }

@@ -163,17 +163,17 @@ impl Speaker {
                 if clock::now().saturating_sub(sending.created_at) < PATIENCE {
                     tracing::info!(room.id = %room_id, sending.seq = seq, why, "{room_id}: {why}");
                 }
-                self.hold(seq).await
+                self.hold(seq, why).await
             }
             Outcome::Settled => Ok(()),
         }
     }
 
-    async fn hold(&self, seq: i64) -> Result<(), LedgerError> {
+    async fn hold(&self, seq: i64, why: &'static str) -> Result<(), LedgerError> {
         let until = clock::now().saturating_add(PATIENCE);
         self.service
             .book()
-            .write(move |ledger| ledger.hold(seq, until))
+            .write(move |ledger| ledger.hold(seq, until, why))
             .await
     }
 

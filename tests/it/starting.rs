@@ -469,7 +469,12 @@ async fn it_says_when_it_is_ready_and_never_tells_a_secret() {
     stage.bot.terminate().await;
     stage.bot.start_again().await;
 
-    let log = stage.bot.log();
+    // The line is written a moment after `/readyz` says so.
+    let log = soon("the second ready line", async || {
+        let log = stage.bot.log();
+        (log.matches("ready after ").count() == 2).then_some(log)
+    })
+    .await;
     let ready: Vec<&str> = log
         .lines()
         .filter(|line| line.contains("ready after "))

@@ -81,7 +81,7 @@ fn a_row_that_is_put_off_holds_up_its_room_alone(ledger: &mut dyn Ledger) {
     let again = Sending { attempts: 1, ..a1 };
     assert_eq!(head(ledger, &a), Some(again.clone()));
     // To be held back is no failure.
-    ledger.hold(again.seq, NOON + 70).unwrap();
+    ledger.hold(again.seq, NOON + 70, "not yet").unwrap();
     assert_eq!(due(ledger, 69), ("b1".to_owned(), Some(70)));
     assert_eq!(due(ledger, 70), ("a1, b1".to_owned(), None));
     assert_eq!(head(ledger, &a), Some(again));

@@ -130,10 +130,10 @@ impl Outbox for SqliteLedger {
         Ok(true)
     }
 
-    fn hold(&mut self, seq: i64, until: Millis) -> Result<(), LedgerError> {
+    fn hold(&mut self, seq: i64, until: Millis, why: &str) -> Result<(), LedgerError> {
         self.change(
-            "UPDATE outbox SET next_at = ?2 WHERE seq = ?1 AND state = 'pending'",
-            [seq, until],
+            "UPDATE outbox SET next_at = ?2, last_error = ?3 WHERE seq = ?1 AND state = 'pending'",
+            params![seq, until, why],
         )?;
         Ok(())
     }
