@@ -8,7 +8,7 @@ use crate::clock::Millis;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
-    /// The room is not encrypted, or the message was not.
+    /// The room is not encrypted.
     Plain,
     /// Encrypted, from a device its owner verified.
     Verified,

@@ -41,7 +41,7 @@ pub enum State {
     Open,
     /// A person chose an option or wrote a text.
     Answered,
-    /// A person declined to answer.
+    /// A person declined to answer. Nothing leads here yet.
     Declined,
     /// Withdrawn by whoever asked.
     Cancelled,

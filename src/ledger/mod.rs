@@ -9,8 +9,8 @@
 //! [`Ledger`] is the view from inside one transaction, in the words of the
 //! domain. [`Book`] is the shared front: it sends work to the one writer, which
 //! commits many requests together, and to a reader. The trait assumes nothing
-//! about there being a single process: rows are claimed, events belong to
-//! whoever inserts them first, and unique constraints decide.
+//! about there being a single process: events belong to whoever inserts them
+//! first, the first writer settles a question, and unique constraints decide.
 
 mod announcements;
 mod apply;

@@ -6,7 +6,7 @@ use matrix_elicit::sandbox::{Homeserver, Person, RoomOptions, Synapse, SynapseOp
 use reqwest::Method;
 use serde_json::json;
 
-use super::support::{BotConfig, BotProcess, SOON, homeserver, own_homeserver, unique};
+use super::support::{BotConfig, BotProcess, SOON, homeserver, own_homeserver, soon, unique};
 
 /// A room with a person and the bot in it.
 async fn room_with(bot: &BotProcess, synapse: &Synapse) -> (Person, String) {
@@ -80,4 +80,32 @@ async fn a_bot_that_was_logged_out_ends_with_a_failure_and_says_how_to_recover()
     );
     let kept = bot.config().folder().join("stored/matrix");
     assert!(kept.join("session.json").exists(), "nothing is wiped");
+}
+
+#[tokio::test]
+async fn the_bot_signs_its_own_device_so_that_no_client_warns_of_it() {
+    let synapse = homeserver().await;
+    let bot = BotProcess::start(BotConfig::new(synapse).await).await;
+    let mira = synapse.person(&unique("mira")).await.unwrap();
+    let asked = Homeserver::new(&synapse.url())
+        .unwrap()
+        .as_account(mira.account());
+    let query = json!({"device_keys": {bot.user_id(): []}});
+    let signed = soon("the bot's device to be signed", async || {
+        let call = asked.call(Method::POST, &["keys", "query"], &[], Some(&query));
+        let keys = call.await.unwrap();
+        let devices = keys["device_keys"][bot.user_id()].as_object()?.clone();
+        let signing = keys["self_signing_keys"][bot.user_id()]["keys"].as_object()?;
+        let signing = signing.keys().next()?.clone();
+        let (_, device) = devices.into_iter().next()?;
+        let by_itself = &device["signatures"][bot.user_id()];
+        by_itself.get(&signing).map(|_| devices_named(&device))
+    })
+    .await;
+    assert_eq!(signed, "matrix-elicit");
+}
+
+fn devices_named(device: &serde_json::Value) -> String {
+    let name = &device["unsigned"]["device_display_name"];
+    name.as_str().unwrap_or_default().to_owned()
 }
