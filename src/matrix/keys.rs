@@ -1,6 +1,7 @@
 //! The session's tokens and keys: what may go wrong with them while the bot runs.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use matrix_sdk::encryption::recovery::RecoveryState;
 use matrix_sdk::{Client, SessionChange};
@@ -35,9 +36,10 @@ pub(crate) async fn watch_session(
         match change {
             Ok(SessionChange::UnknownToken(lost)) => {
                 let outcome = if lost.soft_logout {
-                    session::log_in_again(&service.config().matrix, &client)
-                        .await
-                        .map_err(|error| error.to_string())
+                    tokio::select! {
+                        _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
+                        renewed = renew(&service, &client) => renewed,
+                    }
                 } else {
                     let folder = service.config().matrix.data_dir.join("matrix");
                     Err(format!(
@@ -57,6 +59,22 @@ pub(crate) async fn watch_session(
             }
             Ok(SessionChange::TokensRefreshed) | Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return Ok(()),
+        }
+    }
+}
+
+/// Logs in again on the same device, for as long as the homeserver does not answer.
+async fn renew(service: &Service, client: &Client) -> Result<(), String> {
+    let mut wait = Duration::from_secs(1);
+    loop {
+        match session::log_in_again(&service.config().matrix, client).await {
+            Err(error) if error.may_pass() => {
+                let wait_ms = wait.as_millis();
+                tracing::warn!(wait_ms, "{error}; next try in {wait_ms} ms");
+                tokio::time::sleep(wait).await;
+                wait = (wait * 2).min(Duration::from_mins(1));
+            }
+            outcome => return outcome.map_err(|error| error.to_string()),
         }
     }
 }

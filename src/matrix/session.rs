@@ -17,6 +17,7 @@ use matrix_sdk::encryption::{BackupDownloadStrategy, EncryptionSettings};
 use matrix_sdk::ruma::api::client::account::whoami;
 use matrix_sdk::ruma::api::client::session::login;
 use matrix_sdk::ruma::api::client::uiaa::{MatrixUserIdentifier, UserIdentifier};
+use matrix_sdk::ruma::api::error::Error;
 use matrix_sdk::ruma::{OwnedUserId, UserId};
 use matrix_sdk::store::RoomLoadSettings;
 use matrix_sdk::{Client, HttpError, SessionMeta, SessionTokens, SqliteStoreConfig};
@@ -336,7 +337,10 @@ pub(super) async fn log_in_again(
         .request_refresh_token()
         .send()
         .await
-        .map_err(|error| refusal(&error.to_string()))?;
+        .map_err(|error| match error.as_client_api_error() {
+            Some(answer) if is_final(answer) => refusal(&answer.to_string()),
+            _ => away(config, &error),
+        })?;
     write_session(
         &config.data_dir.join("matrix"),
         &MatrixSession::from(&response),
@@ -367,14 +371,16 @@ fn away(config: &MatrixConfig, why: &dyn std::fmt::Display) -> SessionError {
 /// A client error is a refusal; everything else may pass.
 fn refused(config: &MatrixConfig, error: &HttpError) -> SessionError {
     match error.as_client_api_error() {
-        Some(answer) if answer.status_code.is_client_error() && answer.status_code != 429 => {
-            SessionError::Refused {
-                user: config.user.clone(),
-                why: answer.to_string(),
-            }
-        }
+        Some(answer) if is_final(answer) => SessionError::Refused {
+            user: config.user.clone(),
+            why: answer.to_string(),
+        },
         _ => away(config, error),
     }
+}
+
+fn is_final(answer: &Error) -> bool {
+    answer.status_code.is_client_error() && answer.status_code != 429
 }
 
 fn disk(path: &Path, error: &std::io::Error) -> SessionError {
