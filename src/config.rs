@@ -234,8 +234,8 @@ pub struct AnswerRules {
 #[serde(deny_unknown_fields)]
 #[schemars(transform = in_order::<Self>)]
 pub struct AgentConfig {
-    /// The token that proves the agent: at least 16 characters, for no other agent. One can
-    /// be made with `openssl rand -hex 32`.
+    /// The token that proves the agent, for no other agent. Whoever guesses it is the agent:
+    /// make it with `openssl rand -hex 32`.
     #[schemars(extend("format" = "token", "x-example" = "env:AGENT_TOKEN"))]
     pub token: Secret,
     /// The name that people read. Left out, it is the id.
@@ -293,7 +293,7 @@ pub struct WebhookConfig {
     #[serde(deserialize_with = "values::url")]
     #[schemars(with = "String", extend("format" = "http-url", "x-example" = "https://agent.example.org/outcomes"))]
     pub url: Url,
-    /// What signs: `whsec_` and 24 to 64 bytes in base64. While a secret is being changed it
+    /// What signs: `whsec_` and 24 to 64 bytes in base64, as Standard Webhooks asks. While a secret is being changed it
     /// may be a list; every one of them signs.
     #[schemars(extend("x-example" = "env:AGENT_WEBHOOK_SECRET"))]
     pub secret: WebhookSecrets,
@@ -334,6 +334,31 @@ impl Config {
             }
         }
         rules
+    }
+
+    /// What is allowed and had better be otherwise, a line each, by key.
+    pub fn cautions(&self) -> Vec<String> {
+        let tokens = self.agents.iter().map(|(id, agent)| {
+            let key = format!("agents.{}.token", example::toml_key(id));
+            (key, Some(&agent.token))
+        });
+        let operator = (
+            "http.operator_token".to_owned(),
+            self.http.operator_token.as_ref(),
+        );
+        let guessable = tokens
+            .chain([operator])
+            .filter(|(_, token)| token.is_some_and(|token| values::is_guessable(token.expose())))
+            .map(|(key, _)| {
+                format!("{key}: is short enough to be guessed; \"openssl rand -hex 32\" makes a good one")
+            });
+        let secrets = self.agents.iter().filter_map(|(id, agent)| {
+            let mut secrets = agent.webhook.as_ref()?.secret.as_slice().iter();
+            let short = secrets.any(|secret| values::is_short_secret(secret.expose()));
+            let id = example::toml_key(id);
+            short.then(|| format!("agents.{id}.webhook.secret: is shorter than 24 bytes"))
+        });
+        guessable.chain(secrets).collect()
     }
 
     /// The word that people call an agent by: its `call`, else its id.

@@ -15,7 +15,11 @@ use crate::config::Config;
 pub fn run(path: &Path, out: &mut impl Write) -> anyhow::Result<bool> {
     let checked = Config::load(path);
     match &checked {
-        Ok(config) => writeln!(out, "{}: ok: {}", path.display(), summary(config)),
+        Ok(config) => config
+            .cautions()
+            .iter()
+            .try_for_each(|caution| writeln!(out, "{}: caution: {caution}", path.display()))
+            .and_then(|()| writeln!(out, "{}: ok: {}", path.display(), summary(config))),
         Err(faults) => faults.iter().try_for_each(|fault| writeln!(out, "{fault}")),
     }
     .context("cannot write the result")?;
@@ -79,6 +83,24 @@ token = "0123456789abcdef-b"
             (
                 true,
                 "FILE: ok: 2 agents, 1 webhook, 1 room with own rules\n".to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn what_may_be_guessed_is_allowed_and_said_without_telling_it() {
+        let short = RIGHT
+            .replace("0123456789abcdef-b", "hunter2")
+            .replace("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_c2hvcnQ=");
+        assert_eq!(
+            said(&short),
+            (
+                true,
+                "FILE: caution: agents.b.token: is short enough to be guessed; \
+                 \"openssl rand -hex 32\" makes a good one\n\
+                 FILE: caution: agents.a.webhook.secret: is shorter than 24 bytes\n\
+                 FILE: ok: 2 agents, 1 webhook, 1 room with own rules\n"
+                    .to_owned()
             )
         );
     }

@@ -20,6 +20,9 @@ pub async fn run(path: &Path) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::FAILURE);
         }
     };
+    for caution in config.cautions() {
+        tracing::warn!("{caution}");
+    }
     let ended = ended();
     tokio::pin!(ended);
     let mut bot = tokio::select! {

@@ -11,6 +11,7 @@ fn env(name: &str) -> Option<String> {
         "ELICIT_OPERATOR_TOKEN" => "0123456789abcdef-operator",
         "AGENT_WEBHOOK_SECRET" => "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
         "SHORT" => "hunter2",
+        "SPACED" => "hunter 2",
         "EMPTY" => "",
         _ => return None,
     };
@@ -163,7 +164,7 @@ data_dir = ""
 [http]
 listen = "8470"
 public_url = 1979-05-27
-operator_token = "env:SHORT"
+operator_token = "env:SPACED"
 
 [ledger]
 keep = "soon"
@@ -213,7 +214,7 @@ webhook.secret = []
             "config.toml:7: matrix.data_dir: is empty",
             "config.toml:10: http.listen: must be an address and a port, like \"127.0.0.1:8470\" or \"[::1]:8470\"",
             "config.toml:11: http.public_url: must be a string, not a date or time",
-            "config.toml:12: http.operator_token: must be at least 16 letters, digits or signs, without a space; \"openssl rand -hex 32\" makes a good one (it comes from env:SHORT)",
+            "config.toml:12: http.operator_token: must be letters, digits and signs, without a space; \"openssl rand -hex 32\" makes a good one (it comes from env:SPACED)",
             "config.toml:15: ledger.keep: must be a span of time like \"90s\", \"30m\", \"1h\" or \"7d\", or whole seconds",
             "config.toml:16: ledger.keeep: is not known; did you mean keep?",
             "config.toml:19: answers.min_power: must be a whole number, not a string",

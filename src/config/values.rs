@@ -33,10 +33,16 @@ pub(super) const FORMATS: [&str; 13] = [
     "webhook-secret",
 ];
 
-const SHORTEST_TOKEN: usize = 16;
+/// A shorter token is taken, with a caution.
+const GUESSABLE: usize = 16;
 const WEBHOOK_SECRET_PREFIX: &str = "whsec_";
 /// Matrix bounds every identifier so (appendix "Size limits").
 const LONGEST_IDENTIFIER: usize = 255;
+
+/// Whether a token is so short that it might be guessed.
+pub(super) fn is_guessable(token: &str) -> bool {
+    token.len() < GUESSABLE
+}
 
 /// What is wrong with `text` as a value of `format`, as the end of a sentence that begins
 /// with its key; `None` if nothing is.
@@ -87,12 +93,12 @@ pub(super) fn complaint(format: &str, text: &str) -> Option<String> {
             "must be an address and a port, like \"127.0.0.1:8470\" or \"[::1]:8470\"",
         ),
         "token" => (
-            text.len() >= SHORTEST_TOKEN && is_graphic(text),
-            "must be at least 16 letters, digits or signs, without a space; \"openssl rand -hex 32\" makes a good one",
+            !text.is_empty() && is_graphic(text),
+            "must be letters, digits and signs, without a space; \"openssl rand -hex 32\" makes a good one",
         ),
         "webhook-secret" => (
             is_webhook_secret(text),
-            "must be \"whsec_\" and 24 to 64 bytes in base64; \"openssl rand -base64 32\" makes good ones",
+            "must be \"whsec_\" and at most 64 bytes in base64; \"openssl rand -base64 32\" makes good ones",
         ),
         "span" => return parse_span(text).err().map(|error| error.to_string()),
         // An unknown format is a slip in this crate; a test goes through all there are.
@@ -158,11 +164,19 @@ fn is_graphic(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Standard Webhooks, "Signature scheme": between 24 and 64 bytes.
+/// Standard Webhooks, "Signature scheme", asks for 24 to 64 bytes; fewer are taken, with a caution.
 fn is_webhook_secret(text: &str) -> bool {
-    text.strip_prefix(WEBHOOK_SECRET_PREFIX)
-        .and_then(|encoded| STANDARD.decode(encoded).ok())
-        .is_some_and(|key| (24..=64).contains(&key.len()))
+    webhook_key(text).is_some_and(|key| (1..=64).contains(&key.len()))
+}
+
+/// Whether a webhook secret is shorter than Standard Webhooks asks for.
+pub(super) fn is_short_secret(text: &str) -> bool {
+    webhook_key(text).is_some_and(|key| key.len() < 24)
+}
+
+fn webhook_key(text: &str) -> Option<Vec<u8>> {
+    let encoded = text.strip_prefix(WEBHOOK_SECRET_PREFIX)?;
+    STANDARD.decode(encoded).ok()
 }
 
 /// The server name of a user id: what follows the first colon.
@@ -317,9 +331,9 @@ mod tests {
         ("prefix", &["!", "!!", "!elicit", "."], &["", "a", "1", "#", "@", ">", "/", "! x", "!!!!!!!!!!!!!!!!!"]),
         ("device-id", &["ELICITBOT"], &["", "A B", "é"]),
         ("listen", &["127.0.0.1:8470", "[::]:80", "0.0.0.0:0"], &["", "8470", "localhost:8470", "127.0.0.1"]),
-        ("token", &["0123456789abcdef"], &["", "0123456789abcde", "0123456789 abcdef", "0123456789abcdé"]),
-        ("webhook-secret", &["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"],
-            &["", "whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_c2hvcnQ=", "whsec_!fKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"]),
+        ("token", &["0123456789abcdef", "short"], &["", "0123456789 abcdef", "0123456789abcdé"]),
+        ("webhook-secret", &["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_c2hvcnQ="],
+            &["", "whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_!fKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"]),
         ("span", &["30d", "5"], &["", "soon", "0s"]),
     ];
 
