@@ -24,6 +24,8 @@ use crate::{delivery, http};
 
 /// How long the parts may take to finish what is in hand.
 const GRACE: Duration = Duration::from_secs(4);
+/// How long deadlines wait for the first sync.
+const FIRST_SYNC_WITHIN: Duration = Duration::from_mins(2);
 /// How often what is too old is deleted.
 const HOUSEKEEPING: Duration = Duration::from_hours(1);
 
@@ -117,7 +119,6 @@ impl Bot {
             config,
             http_addr,
             began,
-            stopping,
         ));
 
         let tasks = tokio::spawn(supervise(parts, stop.clone()));
@@ -260,12 +261,10 @@ async fn expire(
     mut stopping: watch::Receiver<bool>,
 ) -> Result<(), LedgerError> {
     let mut notes = service.book().notes();
-    let patience = Instant::now() + Duration::from_mins(2);
-    while service.health().synced_at().is_none() && Instant::now() < patience {
-        tokio::select! {
-            _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
-            () = tokio::time::sleep(Duration::from_millis(200)) => {}
-        }
+    // When that time is up it goes on as well.
+    let waited = tokio::time::timeout(FIRST_SYNC_WITHIN, service.first_sync()).await;
+    if waited == Ok(false) {
+        return Ok(());
     }
     loop {
         let now = clock::now();
@@ -333,13 +332,9 @@ async fn say_when_ready(
     config: Arc<Config>,
     http: SocketAddr,
     began: Instant,
-    mut stopping: watch::Receiver<bool>,
 ) {
-    while service.health().synced_at().is_none() {
-        tokio::select! {
-            _ = stopping.wait_for(|&stopping| stopping) => return,
-            () = tokio::time::sleep(Duration::from_millis(10)) => {}
-        }
+    if !service.first_sync().await {
+        return;
     }
     let (rooms, agents) = (client.joined_rooms().len(), config.agents.len());
     let after_ms = clock::millis(began.elapsed());

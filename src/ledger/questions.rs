@@ -57,9 +57,6 @@ pub trait Questions {
     /// When a question became visible, by [`Questions::mark_visible`].
     fn visible_at(&mut self, key: &Key) -> Result<Option<Millis>, LedgerError>;
 
-    /// All open questions of a room become visible: the timeline has a hole that cannot be filled.
-    fn mark_all_visible(&mut self, room_id: &str) -> Result<(), LedgerError>;
-
     /// The questions of a room that are open, in the order they were asked.
     fn open_in(&mut self, room_id: &str) -> Result<Vec<Elicitation>, LedgerError>;
 

@@ -26,8 +26,6 @@ use crate::service::Service;
 
 /// How often a row that waits for the room (for a first person to join, say) is looked at again.
 const PATIENCE: Millis = 2_000;
-/// How often it is looked whether the first sync has come.
-const FIRST_SYNC: Duration = Duration::from_millis(10);
 /// The longest wait between two tries.
 const LONGEST_WAIT: Millis = 60_000;
 /// How far back a row that may have been sent already is looked for.
@@ -78,11 +76,8 @@ impl Speaker {
         mut stopping: watch::Receiver<bool>,
     ) -> Result<(), LedgerError> {
         // Before the first sync nothing can be said about a room, nor whether a row is in it.
-        while self.service.health().synced_at().is_none() {
-            tokio::select! {
-                _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
-                () = tokio::time::sleep(FIRST_SYNC) => {}
-            }
+        if !self.service.first_sync().await {
+            return Ok(());
         }
         let mut notes = self.service.book().notes();
         let mut busy: HashSet<String> = HashSet::new();

@@ -24,6 +24,9 @@ use crate::desk::{Interest, Said, Watch};
 use crate::elicitation::{Elicitation, Key};
 use crate::ledger::{Book, LedgerError, Note, Page, Sought};
 
+/// How often it is looked whether the first sync has come.
+const FIRST_SYNC: Duration = Duration::from_millis(10);
+
 /// A room as the bot stands in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoomFacts {
@@ -123,6 +126,18 @@ impl Service {
     /// Whether the bot can hear and speak.
     pub fn readiness(&self) -> Readiness {
         self.health.readiness(clock::now())
+    }
+
+    /// Waits for the first committed sync; `false` when the process is to end before it.
+    pub async fn first_sync(&self) -> bool {
+        let mut stopping = self.stopping();
+        while self.health.synced_at().is_none() {
+            tokio::select! {
+                _ = stopping.wait_for(|&stopping| stopping) => return false,
+                () = tokio::time::sleep(FIRST_SYNC) => {}
+            }
+        }
+        true
     }
 
     /// Turns `true` when the process is to end.

@@ -12,7 +12,6 @@ super::cases![
     a_card_is_posted_once,
     a_question_that_is_over_may_still_be_posted,
     a_card_is_visible_once_it_came_back,
-    behind_a_hole_every_open_card_is_visible,
     the_pending_questions_of_a_room_come_in_the_order_of_asking,
     rooms_are_known_as_long_as_they_have_questions,
     messages_of_the_bot_are_about_their_questions,
@@ -173,16 +172,6 @@ fn a_card_is_visible_once_it_came_back(ledger: &mut dyn Ledger) {
     ledger.mark_visible(ROOM, "$card_a", NOON + 9).unwrap();
     assert_eq!(ledger.visible_at(a.key()).unwrap(), Some(NOON + 5));
     assert_eq!(ledger.visible_at(b.key()).unwrap(), None);
-}
-
-fn behind_a_hole_every_open_card_is_visible(ledger: &mut dyn Ledger) {
-    let open = post(ledger, question(AGENT, "open"));
-    let queued = insert(ledger, question(AGENT, "queued"));
-    let other = post(ledger, elsewhere(question(AGENT, "other")));
-    ledger.mark_all_visible(ROOM).unwrap();
-    let seen = changed(open, |it| it.visible = true);
-    assert_eq!(ledger.pending_in(ROOM).unwrap(), [seen, queued]);
-    assert_eq!(ledger.find(other.key()).unwrap(), Some(other));
 }
 
 fn the_pending_questions_of_a_room_come_in_the_order_of_asking(ledger: &mut dyn Ledger) {

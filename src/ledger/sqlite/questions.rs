@@ -226,15 +226,6 @@ impl Questions for SqliteLedger {
         )
     }
 
-    fn mark_all_visible(&mut self, room_id: &str) -> Result<(), LedgerError> {
-        self.change(
-            "UPDATE elicitations SET visible = 1
-             WHERE room_id = ?1 AND state IN ('queued', 'open') AND state = 'open'",
-            [room_id],
-        )?;
-        Ok(())
-    }
-
     fn open_in(&mut self, room_id: &str) -> Result<Vec<Elicitation>, LedgerError> {
         self.elicitations(
             "WHERE room_id = ?1 AND state IN ('queued', 'open') AND state = 'open' ORDER BY seq",
