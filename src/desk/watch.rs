@@ -87,6 +87,11 @@ impl Watch {
         pending.map(|(room_id, _)| room_id.clone()).collect()
     }
 
+    /// The rooms in which something was asked.
+    pub fn rooms(&self) -> Vec<String> {
+        self.rooms.keys().cloned().collect()
+    }
+
     /// What may matter in a room; `None` for a room in which nothing was asked.
     pub fn interest(&self, room_id: &str) -> Option<Interest> {
         self.rooms.get(room_id).map(|watched| watched.interest)

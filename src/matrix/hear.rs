@@ -10,8 +10,9 @@ use matrix_sdk::config::RequestConfig;
 use matrix_sdk::deserialized_responses::{
     EncryptionInfo, TimelineEvent, TimelineEventKind, VerificationLevel, VerificationState,
 };
-use matrix_sdk::room::RoomMember;
+use matrix_sdk::ruma::api::client::state::get_state_event_for_key;
 use matrix_sdk::ruma::api::error::{Error, ErrorKind};
+use matrix_sdk::ruma::events::StateEventType;
 use matrix_sdk::ruma::events::room::member::MembershipState;
 use matrix_sdk::ruma::events::room::power_levels::UserPowerLevel;
 use matrix_sdk::ruma::{EventId, UserId};
@@ -26,6 +27,14 @@ use crate::ledger::Undecrypted;
 
 /// How long the homeserver may take to show the message that an edit is of.
 const EDITED_WITHIN: Duration = Duration::from_secs(5);
+
+/// How long it may take to say who somebody is in a room.
+const MEMBER_WITHIN: Duration = Duration::from_secs(10);
+
+/// The homeserver does not say now what is needed to read an event.
+#[derive(Debug, thiserror::Error)]
+#[error("the homeserver does not say who is in the room: {0}")]
+pub(super) struct Away(String);
 
 /// The parts of a room event that may matter.
 #[derive(Debug, Deserialize)]
@@ -80,14 +89,21 @@ pub(super) struct Ear<'a> {
 
 impl Ear<'_> {
     /// Reads one event of a timeline.
-    pub(super) async fn listen(&self, event: &TimelineEvent, now: Millis) -> Listened {
+    ///
+    /// # Errors
+    /// When the homeserver does not say now who its sender is in the room.
+    pub(super) async fn listen(
+        &self,
+        event: &TimelineEvent,
+        now: Millis,
+    ) -> Result<Listened, Away> {
         let raw = event.raw();
         // A malformed event is nobody's answer; it must not take others with it.
         let Ok(parsed) = raw.deserialize_as_unchecked::<RawEvent>() else {
-            return Listened::Nothing;
+            return Ok(Listened::Nothing);
         };
         if parsed.state_key.is_some() {
-            return Listened::Nothing;
+            return Ok(Listened::Nothing);
         }
         let own = parsed.sender == self.room.own_user_id().as_str();
         // An own message need not be read: its transaction id, which is not encrypted, says what
@@ -95,25 +111,25 @@ impl Ear<'_> {
         if event.kind.is_utd() && !own {
             let expected = !self.is_bot(&parsed.sender) && (self.wants)(&Said::default());
             if !expected {
-                return Listened::Nothing;
+                return Ok(Listened::Nothing);
             }
-            return Listened::Locked(Box::new(Undecrypted {
+            return Ok(Listened::Locked(Box::new(Undecrypted {
                 room_id: self.room.room_id().to_string(),
                 event_id: parsed.event_id,
                 sender: parsed.sender,
                 raw: raw.json().get().to_owned(),
                 heard_at: now,
                 told: false,
-            }));
+            })));
         }
         let Some(mut what) = self.what(&parsed, own) else {
-            return Listened::Nothing;
+            return Ok(Listened::Nothing);
         };
         if let What::Message(said) = &mut what
             && self.pending
             && !self.read_as_edited(said, &parsed.sender).await
         {
-            return Listened::Nothing;
+            return Ok(Listened::Nothing);
         }
         let trust = match &event.kind {
             TimelineEventKind::Decrypted(decrypted) => {
@@ -122,14 +138,14 @@ impl Ear<'_> {
             _ if self.room.encryption_state().is_encrypted() => Trust::Clear,
             _ => Trust::Plain,
         };
-        Listened::Heard(Box::new(Heard {
+        Ok(Listened::Heard(Box::new(Heard {
             room_id: self.room.room_id().to_string(),
-            sender: self.sender(&parsed.sender).await,
+            sender: self.sender(&parsed.sender).await?,
             event_id: parsed.event_id,
             sent_at: parsed.origin_server_ts,
             trust,
             what,
-        }))
+        })))
     }
 
     fn what(&self, event: &RawEvent, own: bool) -> Option<What> {
@@ -202,32 +218,37 @@ impl Ear<'_> {
         now.map_or(then, |now| trust(&now))
     }
 
-    /// A member of the room. Members are loaded lazily; one that is not there yet is asked for, for
-    /// as long as it takes: without it an answer would be lost.
-    async fn member(&self, user_id: &UserId) -> Option<RoomMember> {
+    /// A member of the room. Members are loaded lazily; of one that is not there yet the room's
+    /// state is asked, without loading all the others.
+    async fn member(&self, user_id: &UserId) -> Result<Option<Member>, Away> {
         if let Ok(Some(member)) = self.room.get_member_no_sync(user_id).await {
-            return Some(member);
+            return Ok(Some(Member {
+                joined: *member.membership() == MembershipState::Join,
+                display_name: member.display_name().map(str::to_owned),
+            }));
         }
-        let mut wait = Duration::from_millis(500);
-        loop {
-            match self.room.get_member(user_id).await {
-                Ok(member) => return member,
-                Err(error) if error.as_client_api_error().is_some_and(is_refusal) => return None,
-                Err(error) => {
-                    let (room_id, wait_ms) = (self.room.room_id(), wait.as_millis());
-                    tracing::warn!(
-                        room.id = %room_id, wait_ms, error = %error,
-                        "the members of {room_id} cannot be had; next try in {wait_ms} ms"
-                    );
-                }
-            }
-            tokio::time::sleep(wait).await;
-            wait = (wait * 2).min(Duration::from_secs(16));
+        let request = get_state_event_for_key::v3::Request::new(
+            self.room.room_id().to_owned(),
+            StateEventType::RoomMember,
+            user_id.to_string(),
+        );
+        // Whoever waits here waits for every room; what cannot be had now is read again later.
+        let at_once = RequestConfig::new().timeout(MEMBER_WITHIN).disable_retry();
+        let asked = self.room.client().send(request);
+        match asked.with_request_config(at_once).await {
+            Ok(state) => Ok(serde_json::from_str(state.event_or_content.get()).ok().map(
+                |content: MemberContent| Member {
+                    joined: content.membership == "join",
+                    display_name: content.displayname,
+                },
+            )),
+            Err(error) if error.as_client_api_error().is_some_and(is_refusal) => Ok(None),
+            Err(error) => Err(Away(error.to_string())),
         }
     }
 
     /// The sender as they stand in the room now.
-    async fn sender(&self, user_id: &str) -> Sender {
+    async fn sender(&self, user_id: &str) -> Result<Sender, Away> {
         let alone = self.room.joined_members_count() == 2;
         let unknown = Sender {
             user_id: user_id.to_owned(),
@@ -237,22 +258,36 @@ impl Ear<'_> {
             alone,
         };
         let Ok(parsed) = UserId::parse(user_id) else {
-            return unknown;
+            return Ok(unknown);
         };
-        let member = self.member(&parsed).await;
-        let Some(member) = member else { return unknown };
+        let Some(member) = self.member(&parsed).await? else {
+            return Ok(unknown);
+        };
         let power = match self.room.get_user_power_level(&parsed).await {
             Ok(UserPowerLevel::Infinite) => i64::MAX,
             Ok(UserPowerLevel::Int(power)) => power.into(),
             _ => 0,
         };
-        Sender {
-            display_name: member.display_name().map(str::to_owned),
-            joined: *member.membership() == MembershipState::Join,
+        Ok(Sender {
+            display_name: member.display_name,
+            joined: member.joined,
             power,
             ..unknown
-        }
+        })
     }
+}
+
+/// A member as far as it matters here.
+struct Member {
+    joined: bool,
+    display_name: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct MemberContent {
+    membership: String,
+    #[serde(default)]
+    displayname: Option<String>,
 }
 
 fn is_refusal(answer: &Error) -> bool {

@@ -2,8 +2,8 @@
 
 mod gaps;
 
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use matrix_sdk::config::SyncSettings;
 use matrix_sdk::deserialized_responses::TimelineEvent;
@@ -11,13 +11,13 @@ use matrix_sdk::ruma::api::client::filter::FilterDefinition;
 use matrix_sdk::ruma::api::client::sync::sync_events::v3::Filter;
 use matrix_sdk::ruma::presence::PresenceState;
 use matrix_sdk::ruma::{RoomId, UInt};
-use matrix_sdk::sync::{JoinedRoomUpdate, SyncResponse};
-use matrix_sdk::{Client, Room};
-use matrix_sdk_base::StateStoreDataKey;
+use matrix_sdk::sync::SyncResponse;
+use matrix_sdk::{Client, Room, RoomState};
+use matrix_sdk_base::{StateStoreDataKey, StateStoreDataValue};
 use tokio::sync::{Notify, watch};
 
-use self::gaps::{FILL_AGAIN, Filling};
-use super::hear::{Ear, Listened};
+use self::gaps::FILL_AGAIN;
+use super::hear::{Away, Ear, Listened};
 use super::rooms::{self, JoinedRooms};
 use crate::clock::{self, Millis};
 use crate::desk::{Bot, Interest};
@@ -33,10 +33,15 @@ const DEADLINE: Duration = Duration::from_mins(3);
 /// The most events of a room in one response.
 const TIMELINE: u32 = 100;
 
+/// How often a response may fail to be taken in before the process gives up.
+const MOST_BROKEN: u32 = 5;
+/// Sync responses that held something malformed.
+const MALFORMED: &str = "elicit_sync_malformed_total";
+
 /// Why the bot can listen no longer. The process ends; a restart rewinds to what is committed.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// The SDK could not take a response in, after it had moved its own token on.
+    /// The SDK cannot take responses in; its store fails.
     #[error("a sync response could not be taken in: {0}")]
     Broken(String),
     /// A sync did not come to its end.
@@ -55,8 +60,8 @@ pub struct Listener {
     agents: Vec<String>,
     /// Told when there may be invitations.
     invited: Arc<Notify>,
-    /// When holes were last tried to be filled.
-    filled_at: Mutex<Option<Instant>>,
+    /// Told when there may be holes to be filled.
+    holes: Notify,
 }
 
 impl Listener {
@@ -79,7 +84,7 @@ impl Listener {
             rooms,
             agents,
             invited,
-            filled_at: Mutex::default(),
+            holes: Notify::new(),
         }
     }
 
@@ -87,7 +92,15 @@ impl Listener {
     ///
     /// # Errors
     /// When it cannot go on; see [`ListenError`].
-    pub async fn run(self, mut stopping: watch::Receiver<bool>) -> Result<(), ListenError> {
+    pub async fn run(self, stopping: watch::Receiver<bool>) -> Result<(), ListenError> {
+        let listener = Arc::new(self);
+        let filling = listener.clone().fill_holes(stopping.clone());
+        tokio::try_join!(listener.hear(stopping), filling)?;
+        Ok(())
+    }
+
+    /// One sync after the other.
+    async fn hear(&self, mut stopping: watch::Receiver<bool>) -> Result<(), ListenError> {
         let mut failures = 0_u32;
         // Nothing is decided by rules that are not known yet.
         while let Err(error) = self.rooms.look_up_aliases(self.service.book()).await {
@@ -96,7 +109,10 @@ impl Listener {
                 return Ok(());
             }
         }
-        let mut anew = self.knows_no_room().await?;
+        let mut token = self.sdk_token().await?;
+        // Without one its store is new, and the next response tells everything from the
+        // beginning, whatever the ledger knows already.
+        let mut anew = token.is_none();
         // The first response comes at once, so that a restart is ready at once.
         let mut settings = settings(Duration::ZERO);
         loop {
@@ -105,17 +121,11 @@ impl Listener {
                 _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
                 synced = tokio::time::timeout(DEADLINE, self.client.sync_once(settings.clone())) => synced,
             };
-            match synced.map_err(|_| ListenError::Hung)? {
+            let invited = match synced.map_err(|_| ListenError::Hung)? {
                 Ok(response) => {
-                    failures = 0;
+                    token = Some(response.next_batch.clone());
                     self.take_in(&response, anew).await?;
-                    anew = false;
-                    self.service.health().heard_until(asked_at);
-                    self.service.health().synced(clock::now());
-                    if !response.rooms.invited.is_empty() {
-                        self.invited.notify_one();
-                    }
-                    settings = self::settings(self.look_again().await?);
+                    !response.rooms.invited.is_empty()
                 }
                 // The token has not moved: it is asked for again.
                 Err(matrix_sdk::Error::Http(error)) => {
@@ -123,22 +133,78 @@ impl Listener {
                     if !pause(failures, &error, &mut stopping).await {
                         return Ok(());
                     }
+                    continue;
                 }
-                Err(error) => return Err(ListenError::Broken(error.to_string())),
+                Err(error) => {
+                    let moved = self.sdk_token().await?;
+                    failures += 1;
+                    if moved == token || moved.is_none() {
+                        // It was not taken in by the SDK at all, and comes again.
+                        if failures > MOST_BROKEN {
+                            return Err(ListenError::Broken(error.to_string()));
+                        }
+                        if !pause(failures, &error, &mut stopping).await {
+                            return Ok(());
+                        }
+                        continue;
+                    }
+                    self.step_over(moved.as_deref().unwrap_or_default(), &error)
+                        .await?;
+                    token = moved;
+                    true
+                }
+            };
+            failures = 0;
+            anew = false;
+            self.service.health().heard_until(asked_at);
+            self.service.health().synced(clock::now());
+            if invited {
+                self.invited.notify_one();
             }
+            settings = self::settings(self.look_again().await?);
         }
     }
 
-    /// Whether the SDK's store has never seen a response: it is new, and the next response tells
-    /// everything from the beginning, whatever the ledger knows already.
-    async fn knows_no_room(&self) -> Result<bool, ListenError> {
+    /// The token at which the SDK goes on.
+    async fn sdk_token(&self) -> Result<Option<String>, ListenError> {
         let token = self
             .client
             .state_store()
             .get_kv_data(StateStoreDataKey::SyncToken)
             .await
             .map_err(|error| ListenError::Broken(error.to_string()))?;
-        Ok(token.is_none())
+        Ok(token.and_then(StateStoreDataValue::into_sync_token))
+    }
+
+    /// A response held something malformed: the SDK has taken it in and moved on, but does not
+    /// say what was in it. What was said in the rooms is read from their history instead, so that
+    /// only what is malformed is lost.
+    async fn step_over(&self, token: &str, error: &matrix_sdk::Error) -> Result<(), ListenError> {
+        metrics::counter!(MALFORMED).increment(1);
+        tracing::error!(
+            error = %error,
+            "a sync response held something malformed ({error}); the rooms' history is read instead"
+        );
+        let since = self
+            .service
+            .book()
+            .read(|ledger| ledger.sync_token())
+            .await?;
+        let mut batch = Batch {
+            token: Some(token.to_owned()),
+            ..Batch::default()
+        };
+        for room_id in self.service.watched_rooms() {
+            let room = RoomId::parse(&room_id)
+                .ok()
+                .and_then(|id| self.client.get_room(&id));
+            if room.is_some_and(|room| room.state() == RoomState::Joined) {
+                batch.gaps.push(hole(&room_id, token, since.as_deref()));
+            } else {
+                batch.lost.push(room_id);
+            }
+        }
+        self.commit(batch).await
     }
 
     /// Takes one response in: everything it holds and what it decides is one commit. `anew` says
@@ -164,11 +230,25 @@ impl Listener {
             if anew && since.is_some() {
                 // What the response holds of the timeline may be older than the ledger's token,
                 // and older than a card that would seem to be answered by it.
-                self.read_back(&room, &response.next_batch, since, &mut batch)
-                    .await;
-                self.listen(&room, &[], &mut batch).await;
-            } else {
-                self.room(&room, update, since, &mut batch).await;
+                batch
+                    .gaps
+                    .push(hole(room_id.as_str(), &response.next_batch, since));
+                continue;
+            }
+            let timeline = &update.timeline;
+            if timeline.limited
+                && let Some(prev_batch) = &timeline.prev_batch
+            {
+                batch.gaps.push(hole(room_id.as_str(), prev_batch, since));
+            }
+            if let Err(away) = self.listen(&room, &timeline.events, &mut batch).await {
+                tracing::warn!(
+                    room.id = %room_id, error = %away,
+                    "what was said in {room_id} is read later: {away}"
+                );
+                batch
+                    .gaps
+                    .push(hole(room_id.as_str(), &response.next_batch, since));
             }
         }
         if anew {
@@ -185,9 +265,12 @@ impl Listener {
         for (room_id, update) in &response.rooms.left {
             if self.service.interest(room_id.as_str()).is_some() {
                 // What was said before the bot had to go was said to it.
-                if let Some(room) = self.client.get_room(room_id) {
-                    self.listen(&room, &update.timeline.events, &mut batch)
-                        .await;
+                if let Some(room) = self.client.get_room(room_id)
+                    && let Err(away) = self
+                        .listen(&room, &update.timeline.events, &mut batch)
+                        .await
+                {
+                    tracing::warn!(room.id = %room_id, error = %away, "{room_id} is left: {away}");
                 }
                 batch.lost.push(room_id.to_string());
             }
@@ -195,47 +278,16 @@ impl Listener {
         self.commit(batch).await
     }
 
-    /// One room of a response; a hole in its timeline is filled first.
-    async fn room(
+    /// Reads the events of a room into a batch.
+    ///
+    /// # Errors
+    /// When the homeserver does not say now what it takes; then nothing of them is in the batch.
+    async fn listen(
         &self,
         room: &Room,
-        update: &JoinedRoomUpdate,
-        since: Option<&str>,
+        events: &[TimelineEvent],
         batch: &mut Batch,
-    ) {
-        let timeline = &update.timeline;
-        if timeline.limited
-            && let Some(prev_batch) = &timeline.prev_batch
-        {
-            self.read_back(room, prev_batch, since, batch).await;
-        }
-        self.listen(room, &timeline.events, batch).await;
-    }
-
-    /// Reads back what was said in a room between two tokens; if that cannot be done now, it is
-    /// a hole to be filled later.
-    async fn read_back(&self, room: &Room, from: &str, since: Option<&str>, batch: &mut Batch) {
-        let gap = Gap {
-            room_id: room.room_id().to_string(),
-            prev_batch: from.to_owned(),
-            since: since.map(str::to_owned),
-            found_at: clock::now(),
-        };
-        match self.fill(room, from, since).await {
-            Filling::Filled(events) => self.listen(room, &events, batch).await,
-            Filling::Never(why) => {
-                let room_id = &gap.room_id;
-                tracing::warn!(
-                    room.id = %room_id, why,
-                    "what was said in {room_id} while the bot was away cannot be read: {why}"
-                );
-                batch.unfillable.push(gap.room_id);
-            }
-            Filling::Later => batch.gaps.push(gap),
-        }
-    }
-
-    async fn listen(&self, room: &Room, events: &[TimelineEvent], batch: &mut Batch) {
+    ) -> Result<(), Away> {
         let room_id = room.room_id().to_string();
         let rules = self.rooms.rules(room.room_id());
         let wants = |said: &crate::desk::Said| self.service.wants(&room_id, said);
@@ -247,11 +299,17 @@ impl Listener {
             wants: &wants,
         };
         let now = clock::now();
+        let before = (batch.heard.len(), batch.undecrypted.len());
         for event in events {
             match ear.listen(event, now).await {
-                Listened::Heard(heard) => batch.heard.push(*heard),
-                Listened::Locked(locked) => batch.undecrypted.push(*locked),
-                Listened::Nothing => {}
+                Ok(Listened::Heard(heard)) => batch.heard.push(*heard),
+                Ok(Listened::Locked(locked)) => batch.undecrypted.push(*locked),
+                Ok(Listened::Nothing) => {}
+                Err(away) => {
+                    batch.heard.truncate(before.0);
+                    batch.undecrypted.truncate(before.1);
+                    return Err(away);
+                }
             }
         }
         let bot = Bot {
@@ -259,14 +317,15 @@ impl Listener {
             display_name: rooms::own_name(room).await,
         };
         batch.rooms.insert(room_id, (rules.for_desk(), bot));
+        Ok(())
     }
 
-    /// Tries again what could not be done before: holes, and messages whose keys were missing.
-    /// How long the next sync may be held open: a room is told in time what cannot be read.
+    /// Tries messages again whose keys were missing. How long the next sync may be held open: a
+    /// room is told in time what cannot be read.
     async fn look_again(&self) -> Result<Duration, ListenError> {
         let now = clock::now();
         let heard_until = self.service.health().all_heard_until();
-        let (gaps, locked, due) = self
+        let (locked, due) = self
             .service
             .book()
             .read(move |ledger| {
@@ -275,19 +334,15 @@ impl Listener {
                     .iter()
                     .any(|elicitation| elicitation.question.expires_at > heard_until);
                 let due = if unheard { Some(now) } else { next };
-                Ok::<_, LedgerError>((ledger.gaps()?, ledger.undecrypted()?, due))
+                Ok::<_, LedgerError>((ledger.undecrypted()?, due))
             })
             .await?;
         let mut batch = Batch::default();
-        self.fill_again(&gaps, now, &mut batch).await;
         let mut hold = LONG_POLL;
         if let Some(deadline) = due {
             // Whether an answer came in time is known once the homeserver was asked after it.
             let left = deadline.saturating_sub(now).max(0).unsigned_abs();
             hold = Duration::from_millis(left).clamp(SHORT_POLL, LONG_POLL);
-        }
-        if !gaps.is_empty() {
-            hold = hold.min(FILL_AGAIN);
         }
         for kept in locked {
             let patience = self.unlock(kept, now, &mut batch).await;
@@ -315,13 +370,10 @@ impl Listener {
         let raw = matrix_sdk::ruma::serde::Raw::from_json(raw);
         match room.decrypt_event(&raw, None).await {
             Ok(event) if !event.kind.is_utd() => {
-                let from = batch.heard.len();
-                self.listen(&room, &[event], batch).await;
                 // It is decided where it is read, not where it once stood.
-                debug_assert!(
-                    batch.heard.len() <= from + 1,
-                    "one event is one message at most"
-                );
+                if self.listen(&room, &[event], batch).await.is_err() {
+                    return Some(FILL_AGAIN);
+                }
                 batch.resolved.push((kept.room_id, kept.event_id));
                 None
             }
@@ -341,9 +393,14 @@ impl Listener {
 
     /// Commits a batch; a ledger that fails once may not fail twice.
     async fn commit(&self, batch: Batch) -> Result<(), ListenError> {
+        let holes = !batch.gaps.is_empty();
         let mut wait = Duration::from_millis(200);
         loop {
             match self.service.take_in(batch.clone()).await {
+                Ok(()) if holes => {
+                    self.holes.notify_one();
+                    return Ok(());
+                }
                 Ok(()) => return Ok(()),
                 Err(error @ LedgerError::Store(_)) if wait < Duration::from_secs(10) => {
                     let wait_ms = clock::millis(wait);
@@ -354,6 +411,16 @@ impl Listener {
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+}
+
+/// A hole in a room's timeline that ends at a token.
+fn hole(room_id: &str, prev_batch: &str, since: Option<&str>) -> Gap {
+    Gap {
+        room_id: room_id.to_owned(),
+        prev_batch: prev_batch.to_owned(),
+        since: since.map(str::to_owned),
+        found_at: clock::now(),
     }
 }
 

@@ -20,11 +20,8 @@ pub struct Batch {
     pub undecrypted: Vec<Undecrypted>,
     /// Holes that could not be filled yet: their rooms decide nothing until they are.
     pub gaps: Vec<Gap>,
-    /// Rooms whose hole is filled (or cannot be): what `heard` holds of them comes first, then
-    /// what was kept meanwhile.
-    pub filled: Vec<String>,
-    /// Rooms whose hole can never be filled: what was posted there counts as seen.
-    pub unfillable: Vec<String>,
+    /// A hole that is filled, or never will be: `heard` holds what lay in it, and nothing else.
+    pub filled: Option<Filled>,
     /// Kept events that are decrypted now, or will never be: (room, event).
     pub resolved: Vec<(String, String)>,
     /// Kept events that cannot be read for so long that the room is told.
@@ -35,6 +32,18 @@ pub struct Batch {
     pub rooms: HashMap<String, (Rules, Bot)>,
 }
 
+/// All holes of one room, filled at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Filled {
+    /// The room.
+    pub room_id: String,
+    /// Where the newest of its holes ends. When another one was found meanwhile, nothing of this
+    /// is taken in: there is more to be read first.
+    pub prev_batch: String,
+    /// What lay there can never be read: what was posted there counts as seen.
+    pub never: bool,
+}
+
 impl Batch {
     /// Whether it brings nothing.
     pub fn is_empty(&self) -> bool {
@@ -42,8 +51,7 @@ impl Batch {
             && self.heard.is_empty()
             && self.undecrypted.is_empty()
             && self.gaps.is_empty()
-            && self.filled.is_empty()
-            && self.unfillable.is_empty()
+            && self.filled.is_none()
             && self.resolved.is_empty()
             && self.unreadable.is_empty()
             && self.lost.is_empty()
@@ -119,19 +127,11 @@ impl Hearing<'_> {
         for gap in &batch.gaps {
             self.ledger.open_gap(gap)?;
         }
-        let mut filled: Vec<Vec<Heard>> = Vec::with_capacity(batch.filled.len());
-        for room_id in &batch.filled {
-            let kept = self.ledger.close_gaps(room_id)?;
-            let kept = kept.iter().map(|kept| serde_json::from_str(kept));
-            filled.push(
-                kept.collect::<Result<_, _>>()
-                    .map_err(|error| unreadable(&error))?,
-            );
-        }
-        for room_id in &batch.unfillable {
-            let coming = batch.heard.iter().chain(filled.iter().flatten());
-            self.all_visible_but(room_id, &coming.collect::<Vec<_>>())?;
-        }
+        let kept = match &batch.filled {
+            Some(filled) => self.fill(filled, &batch.heard)?,
+            None => Some(Vec::new()),
+        };
+        let Some(kept) = kept else { return Ok(()) };
         let open_gaps = self.ledger.gaps()?;
         let behind_gap = |room_id: &str| open_gaps.iter().any(|gap| gap.room_id == room_id);
         for heard in &batch.heard {
@@ -142,7 +142,7 @@ impl Hearing<'_> {
                 self.ledger.defer(&heard.room_id, &heard.event_id, &kept)?;
             }
         }
-        for heard in filled.iter().flatten() {
+        for heard in &kept {
             self.hear(heard, batch)?;
         }
         for kept in &batch.undecrypted {
@@ -167,6 +167,31 @@ impl Hearing<'_> {
             self.ledger.set_sync_token(token)?;
         }
         Ok(())
+    }
+
+    /// Closes the holes of a room and gives what was kept behind them; `None` when they are not
+    /// filled up to the newest.
+    fn fill(
+        &mut self,
+        filled: &Filled,
+        found: &[Heard],
+    ) -> Result<Option<Vec<Heard>>, LedgerError> {
+        let room_id = &filled.room_id;
+        let gaps = self.ledger.gaps()?;
+        let newest = gaps.iter().rfind(|gap| gap.room_id == *room_id);
+        if newest.is_none_or(|gap| gap.prev_batch != filled.prev_batch) {
+            return Ok(None);
+        }
+        let kept = self.ledger.close_gaps(room_id)?;
+        let kept = kept.iter().map(|kept| serde_json::from_str(kept));
+        let kept: Vec<Heard> = kept
+            .collect::<Result<_, _>>()
+            .map_err(|error| unreadable(&error))?;
+        if filled.never {
+            let coming: Vec<&Heard> = found.iter().chain(&kept).collect();
+            self.all_visible_but(room_id, &coming)?;
+        }
+        Ok(Some(kept))
     }
 
     fn hear(&mut self, heard: &Heard, batch: &Batch) -> Result<(), LedgerError> {

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 pub use asking::{AskError, Asked, CancelError};
 pub use health::{Health, Readiness};
-pub use hearing::Batch;
+pub use hearing::{Batch, Filled};
 
 use crate::clock::{self, Millis};
 use crate::config::Config;
@@ -158,6 +158,11 @@ impl Service {
     /// The rooms in which a question is queued or open, as far as is known without looking.
     pub fn pending_rooms(&self) -> Vec<String> {
         self.watching(Watch::pending)
+    }
+
+    /// The rooms in which something was asked, as far as is known without looking.
+    pub fn watched_rooms(&self) -> Vec<String> {
+        self.watching(Watch::rooms)
     }
 
     fn watching<T>(&self, look: impl FnOnce(&Watch) -> T) -> T {

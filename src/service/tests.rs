@@ -211,7 +211,10 @@ impl House {
     async fn take_in(&self, mut batch: Batch) {
         for room_id in [ROOM, "!other:x.org"] {
             let here = batch.heard.iter().any(|heard| heard.room_id == room_id)
-                || batch.filled.iter().any(|filled| filled == room_id);
+                || batch
+                    .filled
+                    .as_ref()
+                    .is_some_and(|filled| filled.room_id == room_id);
             if here {
                 let bot = Bot {
                     user_id: "@elicit:x.org".to_owned(),

@@ -1,11 +1,13 @@
 //! Holes in timelines: what was said while the bot was away and one response did not hold.
 //!
 //! A hole is filled before anything after it is decided, so that an older reply is never
-//! overtaken by a newer one. One that cannot be filled now is a row of the ledger, and is tried
-//! again until it is filled, the homeserver refuses for good, or an hour has passed.
+//! overtaken by a newer one. It is a row of the ledger from the moment it is found, and is tried
+//! until it is filled, the homeserver refuses for good, or an hour has passed. Meanwhile the other
+//! rooms go on.
 
-use std::sync::PoisonError;
-use std::time::{Duration, Instant};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::Duration;
 
 use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::room::MessagesOptions;
@@ -13,11 +15,18 @@ use matrix_sdk::ruma::api::error::ErrorKind;
 use matrix_sdk::ruma::{RoomId, UInt};
 use matrix_sdk::{Room, RoomState};
 
-use super::{Listener, TIMELINE};
-use crate::clock::{self, Millis};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::{ListenError, Listener, TIMELINE};
+use crate::clock;
 use crate::desk::Interest;
 use crate::ledger::{Gap, LedgerError};
-use crate::service::Batch;
+use crate::service::{Batch, Filled};
+
+/// How many rooms are read back at once.
+const AT_ONCE: usize = 4;
 
 /// How many pages of history are asked for to fill one hole.
 const PAGES: usize = 200;
@@ -36,7 +45,7 @@ pub(super) const FILL_AGAIN: Duration = Duration::from_secs(10);
 const FILL_WITHIN: Duration = Duration::from_hours(1);
 
 /// What came of filling a hole.
-pub(super) enum Filling {
+enum Filling {
     /// What it held, oldest first.
     Filled(Vec<TimelineEvent>),
     /// The homeserver will never tell.
@@ -47,7 +56,7 @@ pub(super) enum Filling {
 
 impl Listener {
     /// Reads back what a hole holds, oldest first.
-    pub(super) async fn fill(&self, room: &Room, from: &str, to: Option<&str>) -> Filling {
+    async fn fill(&self, room: &Room, from: &str, to: Option<&str>) -> Filling {
         let mut events = Vec::new();
         let mut from = from.to_owned();
         let pending = self.service.interest(room.room_id().as_str()) == Some(Interest::Pending);
@@ -103,65 +112,104 @@ impl Listener {
         seen.await.unwrap_or(false)
     }
 
-    /// Whether holes are to be tried again now.
-    fn may_fill(&self) -> bool {
-        let mut tried = self
-            .filled_at
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        let due = tried.is_none_or(|at| now.duration_since(at) >= FILL_AGAIN);
-        if due {
-            *tried = Some(now);
+    /// Fills holes until the process is to end. No room waits for another, and none of them for
+    /// the sync.
+    pub(super) async fn fill_holes(
+        self: Arc<Self>,
+        mut stopping: watch::Receiver<bool>,
+    ) -> Result<(), ListenError> {
+        // What is in the room is only known after the first sync.
+        if !self.service.first_sync().await {
+            return Ok(());
         }
-        due
+        let mut tasks: JoinSet<(String, Result<bool, ListenError>)> = JoinSet::new();
+        let mut busy: HashSet<String> = HashSet::new();
+        let mut waiting: HashMap<String, Instant> = HashMap::new();
+        loop {
+            let gaps = self.service.book().read(|ledger| ledger.gaps()).await?;
+            waiting.retain(|room_id, until| {
+                *until > Instant::now() && gaps.iter().any(|gap| gap.room_id == *room_id)
+            });
+            for gap in &gaps {
+                let room_id = &gap.room_id;
+                if tasks.len() >= AT_ONCE {
+                    break;
+                }
+                if waiting.contains_key(room_id) || !busy.insert(room_id.clone()) {
+                    continue;
+                }
+                let here = gaps.iter().filter(|gap| gap.room_id == *room_id);
+                let (listener, here) = (self.clone(), here.cloned().collect::<Vec<_>>());
+                let room_id = room_id.clone();
+                tasks.spawn(async move {
+                    let outcome = listener.fill_room(&room_id, &here).await;
+                    (room_id, outcome)
+                });
+            }
+            tokio::select! {
+                _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
+                Some(done) = tasks.join_next() => {
+                    // A task that panics is a bug that must not go unseen.
+                    let (room_id, outcome) = done.map_err(|error| ListenError::Broken(error.to_string()))?;
+                    busy.remove(&room_id);
+                    if !outcome? {
+                        waiting.insert(room_id, Instant::now() + FILL_AGAIN);
+                    }
+                }
+                () = self.holes.notified() => {}
+                () = tokio::time::sleep(FILL_AGAIN) => {}
+            }
+        }
     }
 
     /// Fills a room's holes at once, from the newest end to the oldest: what was kept meanwhile
-    /// lies between them and is recognised.
-    pub(super) async fn fill_again(&self, gaps: &[Gap], now: Millis, batch: &mut Batch) {
-        if gaps.is_empty() || !self.may_fill() {
-            return;
-        }
-        for (index, oldest) in gaps.iter().enumerate() {
-            let room_id = &oldest.room_id;
-            if gaps[..index]
-                .iter()
-                .any(|earlier| earlier.room_id == *room_id)
-            {
-                continue;
-            }
-            let newest = gaps
-                .iter()
-                .rfind(|gap| gap.room_id == *room_id)
-                .unwrap_or(oldest);
-            let room = RoomId::parse(room_id)
-                .ok()
-                .and_then(|id| self.client.get_room(&id));
-            let Some(room) = room.filter(|room| room.state() == RoomState::Joined) else {
-                batch.filled.push(room_id.clone());
-                batch.unfillable.push(room_id.clone());
-                continue;
-            };
-            let filling = self.fill(&room, &newest.prev_batch, oldest.since.as_deref());
-            let too_old = now.saturating_sub(oldest.found_at) >= clock::millis(FILL_WITHIN);
-            match filling.await {
-                Filling::Later if !too_old => {}
-                Filling::Filled(events) => {
-                    self.listen(&room, &events, batch).await;
-                    batch.filled.push(room_id.clone());
+    /// lies between them and is recognised. `false` when it cannot be done now.
+    async fn fill_room(&self, room_id: &str, gaps: &[Gap]) -> Result<bool, ListenError> {
+        let (Some(oldest), Some(newest)) = (gaps.first(), gaps.last()) else {
+            return Ok(true);
+        };
+        let mut batch = Batch::default();
+        let room = RoomId::parse(room_id)
+            .ok()
+            .and_then(|id| self.client.get_room(&id));
+        let never = match room.filter(|room| room.state() == RoomState::Joined) {
+            None => true,
+            Some(room) => {
+                let filling = self.fill(&room, &newest.prev_batch, oldest.since.as_deref());
+                let mut filling = filling.await;
+                if let Filling::Filled(events) = &filling
+                    && self.listen(&room, events, &mut batch).await.is_err()
+                {
+                    filling = Filling::Later;
                 }
-                Filling::Never(_) | Filling::Later => {
-                    tracing::warn!(
-                        room.id = %room_id,
-                        "what was said in {room_id} while the bot was away cannot be read"
-                    );
-                    self.listen(&room, &[], batch).await;
-                    batch.filled.push(room_id.clone());
-                    batch.unfillable.push(room_id.clone());
+                let age = clock::now().saturating_sub(oldest.found_at);
+                match filling {
+                    Filling::Filled(_) => false,
+                    Filling::Later if age < clock::millis(FILL_WITHIN) => return Ok(false),
+                    Filling::Never(_) | Filling::Later => {
+                        let why = match filling {
+                            Filling::Never(why) => why,
+                            _ => "the homeserver did not answer for an hour".to_owned(),
+                        };
+                        tracing::warn!(
+                            room.id = %room_id, why,
+                            "what was said in {room_id} while the bot was away cannot be read: {why}"
+                        );
+                        // What was kept behind the hole is read by the room's rules, if those
+                        // can be had.
+                        let _ = self.listen(&room, &[], &mut batch).await;
+                        true
+                    }
                 }
             }
-        }
+        };
+        batch.filled = Some(Filled {
+            room_id: room_id.to_owned(),
+            prev_batch: newest.prev_batch.clone(),
+            never,
+        });
+        self.commit(batch).await?;
+        Ok(true)
     }
 }
 

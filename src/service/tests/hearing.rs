@@ -14,9 +14,22 @@ fn hole() -> Gap {
 fn filling(heard: Vec<Heard>) -> Batch {
     Batch {
         heard,
-        filled: vec![ROOM.to_owned()],
+        filled: Some(Filled {
+            room_id: ROOM.to_owned(),
+            prev_batch: "p1".to_owned(),
+            never: false,
+        }),
         ..Batch::default()
     }
+}
+
+/// The hole will never be filled.
+fn never() -> Batch {
+    let mut batch = filling(Vec::new());
+    if let Some(filled) = &mut batch.filled {
+        filled.never = true;
+    }
+    batch
 }
 
 fn locked(user_id: &str, event_id: &str) -> Undecrypted {
@@ -144,6 +157,38 @@ async fn a_card_whose_echo_is_behind_a_hole_is_answered_after_it() {
 }
 
 #[tokio::test]
+async fn a_hole_is_filled_only_together_with_those_found_meanwhile() {
+    let mut house = House::start().await;
+    let card = house.open_question("e1").await;
+    let behind = |gap: Gap, heard: Heard| Batch {
+        heard: vec![heard],
+        gaps: vec![gap],
+        ..Batch::default()
+    };
+    house.take_in(behind(hole(), ben("$m3", "2"))).await;
+    let newer = Gap {
+        prev_batch: "p2".to_owned(),
+        since: Some("s2".to_owned()),
+        ..hole()
+    };
+    house
+        .take_in(behind(newer.clone(), to(&card, ben("$m5", "hm"))))
+        .await;
+    // What was read up to the older hole says nothing of what lies in the newer one.
+    house.take_in(filling(vec![mira("$m1", "1")])).await;
+    assert_eq!(house.state("e1").await, State::Open);
+    assert_eq!(house.gaps().await, [hole(), newer]);
+    let mut whole = filling(vec![mira("$m1", "1"), ben("$m3", "2"), mira("$m4", "2")]);
+    whole.filled.as_mut().unwrap().prev_batch = "p2".to_owned();
+    house.take_in(whole).await;
+    assert_eq!(
+        house.answer("e1").await,
+        Some(option_of("@mira:x.org", "deploy"))
+    );
+    assert!(house.gaps().await.is_empty());
+}
+
+#[tokio::test]
 async fn what_was_posted_in_a_hole_that_is_never_filled_counts_as_seen() {
     let mut house = House::start().await;
     for id in ["e1", "e2"] {
@@ -158,12 +203,7 @@ async fn what_was_posted_in_a_hole_that_is_never_filled_counts_as_seen() {
             ..Batch::default()
         })
         .await;
-    house
-        .take_in(Batch {
-            unfillable: vec![ROOM.to_owned()],
-            ..filling(Vec::new())
-        })
-        .await;
+    house.take_in(never()).await;
     assert_eq!(
         house.answer("e1").await,
         Some(option_of("@ben:x.org", "wait"))
@@ -181,10 +221,11 @@ async fn a_hole_that_is_never_filled_makes_nothing_visible_before_its_place() {
     house
         .take_in(Batch {
             heard: vec![mira("$m1", "1"), echo(&card)],
-            unfillable: vec![ROOM.to_owned()],
+            gaps: vec![hole()],
             ..Batch::default()
         })
         .await;
+    house.take_in(never()).await;
     assert_eq!(house.state("e1").await, State::Open);
     assert!(house.found("e1").await.visible);
 }

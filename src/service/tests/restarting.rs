@@ -120,7 +120,11 @@ async fn life(restarts: bool) -> (Vec<(String, Value)>, Vec<String>, bool) {
     house
         .take_in(Batch {
             heard: vec![ben("$m3", "q1 1")],
-            filled: vec![ROOM.to_owned()],
+            filled: Some(Filled {
+                room_id: ROOM.to_owned(),
+                prev_batch: "p1".to_owned(),
+                never: false,
+            }),
             ..Batch::default()
         })
         .await;
