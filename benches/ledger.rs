@@ -80,6 +80,7 @@ fn question(id: String, room: &str, card_id: Option<&str>) -> Elicitation {
             })
             .to_vec(),
         free_text: None,
+        decline: false,
         answerers: Answerers::default(),
         expires_in: Some(3_600_000),
         mention: Vec::new(),
@@ -95,6 +96,7 @@ fn question(id: String, room: &str, card_id: Option<&str>) -> Elicitation {
     let asker = Asker {
         agent: AGENT.to_owned(),
         name: Some("Builder".to_owned()),
+        decline: "!decline".to_owned(),
     };
     ask.into_elicitation(asker, room.to_owned(), id, "q1".to_owned(), NOON)
         .expect("a question that fits")

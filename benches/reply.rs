@@ -92,6 +92,7 @@ fn a_message_in_a_room_with_one_open_question(bencher: Bencher) {
         tag: "q1",
         options: &options,
         free_text: false,
+        declinable: false,
         may_answer: true,
         events: &events,
     }];

@@ -102,7 +102,7 @@ pub struct MatrixConfig {
     #[serde(default)]
     #[schemars(extend("items" = { "type": "string", "format": "inviter" }, "x-example" = ["example.org", "@*:partner.example"]))]
     pub join: Option<Vec<Pattern>>,
-    /// What a command to the bot begins with. There are no commands yet.
+    /// What a command to the bot begins with: `!help`, `!cards`, `!decline`.
     #[serde(default = "MatrixConfig::default_prefix")]
     #[schemars(extend("format" = "prefix"))]
     pub prefix: String,

@@ -42,6 +42,8 @@ pub struct Ask {
     pub options: Vec<CardOption>,
     /// Whether a text is an answer; by default only where there are no options.
     pub free_text: Option<bool>,
+    /// Whether people may decline to answer.
+    pub decline: bool,
     /// Who may answer.
     pub answerers: Answerers,
     /// Milliseconds until it expires.
@@ -92,6 +94,8 @@ pub struct Asker {
     pub agent: String,
     /// Its name for people.
     pub name: Option<String>,
+    /// The command by which people decline, where its questions allow that.
+    pub decline: String,
 }
 
 impl Ask {
@@ -103,7 +107,7 @@ impl Ask {
     /// SHA-256 (hex) of what is asked, whatever id it goes by: the same question asked again has
     /// the same fingerprint.
     pub fn fingerprint(&self) -> String {
-        let meaning = json!([
+        let mut meaning = json!([
             self.room,
             self.prompt,
             self.options,
@@ -120,6 +124,10 @@ impl Ask {
             self.deep_link,
             self.metadata,
         ]);
+        // What was stored before there was this field has the same fingerprint as without it.
+        if let (true, Value::Array(meaning)) = (self.decline, &mut meaning) {
+            meaning.push(json!("decline"));
+        }
         hex::encode(Sha256::digest(meaning.to_string()))
     }
 
@@ -273,6 +281,7 @@ impl Ask {
                 prompt: self.prompt,
                 options: self.options,
                 free_text,
+                decline: self.decline.then_some(asker.decline),
                 answerers: self.answerers,
                 mention: self.mention,
                 board_id: self.board_id,

@@ -17,10 +17,18 @@ pub enum SendKind {
     Reaction,
     /// A notice about a question.
     Notice,
+    /// A new content for a notice, in place.
+    NoticeEdit,
 }
 
 impl SendKind {
-    const ALL: [Self; 4] = [Self::Card, Self::CardEdit, Self::Reaction, Self::Notice];
+    const ALL: [Self; 5] = [
+        Self::Card,
+        Self::CardEdit,
+        Self::Reaction,
+        Self::Notice,
+        Self::NoticeEdit,
+    ];
 
     /// Its word in the ledger.
     pub const fn word(self) -> &'static str {
@@ -29,6 +37,7 @@ impl SendKind {
             Self::CardEdit => "card_edit",
             Self::Reaction => "reaction",
             Self::Notice => "notice",
+            Self::NoticeEdit => "notice_edit",
         }
     }
 
@@ -41,7 +50,7 @@ impl SendKind {
     pub const fn event_type(self) -> &'static str {
         match self {
             Self::Reaction => "m.reaction",
-            Self::Card | Self::CardEdit | Self::Notice => "m.room.message",
+            Self::Card | Self::CardEdit | Self::Notice | Self::NoticeEdit => "m.room.message",
         }
     }
 }
@@ -57,8 +66,22 @@ pub struct SendDraft {
     pub also: Vec<Key>,
     /// What it is.
     pub kind: SendKind,
-    /// The content. A [`SendKind::CardEdit`] gets its relation when it is sent.
+    /// The content. A [`SendKind::CardEdit`] gets its relation when it is sent, and so does a
+    /// [`SendKind::NoticeEdit`]; until then the latter says which message its notice replies to.
     pub content: Value,
+}
+
+impl SendDraft {
+    /// The message that a notice (or its edit) replies to.
+    pub fn replies_to(&self) -> Option<&str> {
+        match self.kind {
+            SendKind::Notice | SendKind::NoticeEdit => self
+                .content
+                .pointer("/m.relates_to/m.in_reply_to/event_id")
+                .and_then(Value::as_str),
+            SendKind::Card | SendKind::CardEdit | SendKind::Reaction => None,
+        }
+    }
 }
 
 /// An event for an agent, before it has an id.
@@ -95,6 +118,13 @@ pub enum Change {
         /// What is said, in a word; the same word is not said twice.
         what: String,
         /// The notice.
+        notice: SendDraft,
+    },
+    /// A command is answered, unless its sender gives too many.
+    AnswerCommand {
+        /// Who gave it.
+        user_id: String,
+        /// The answer.
         notice: SendDraft,
     },
     /// An agent is told something.
@@ -182,4 +212,18 @@ pub fn unreadable(open: &Elicitation, event_id: &str, sender: &str) -> Change {
             content: prose::unreadable(event_id, sender),
         },
     }
+}
+
+/// A message can be read after its sender was told that it could not: that word is taken back.
+/// `notice` is the question under which it was said.
+pub fn read_later(notice: &Key, room_id: &str, event_id: &str) -> Change {
+    let mut content = prose::read_later();
+    content["m.relates_to"] = serde_json::json!({ "m.in_reply_to": { "event_id": event_id } });
+    Change::Send(SendDraft {
+        room_id: room_id.to_owned(),
+        key: notice.clone(),
+        also: Vec::new(),
+        kind: SendKind::NoticeEdit,
+        content,
+    })
 }

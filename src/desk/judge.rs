@@ -28,6 +28,20 @@ pub struct Bot {
     pub display_name: Option<String>,
 }
 
+impl Bot {
+    /// The bot as a reader knows it.
+    pub(super) fn named(&self) -> reply::Bot<'_> {
+        reply::Bot {
+            user_id: &self.user_id,
+            display_name: self.display_name.as_deref(),
+        }
+    }
+}
+
+/// For so long after a question is closed, a message may have been written by somebody who could
+/// not see it yet: the homeservers' clocks, and the way of the ✓.
+pub const UNSEEN: Millis = 2_000;
+
 /// Judges a message.
 ///
 /// `known` are the open questions of the room in the order they were asked, and those the
@@ -44,6 +58,29 @@ pub fn judge(
     if !heard.sender.joined || known.is_empty() {
         return Vec::new();
     }
+    let (reading, refusals) = read_with(heard, said, known, rules, bot, now, reply::read);
+    Judge {
+        heard,
+        said,
+        known,
+        rules,
+        refusals: &refusals,
+        declining: None,
+        now,
+    }
+    .follow(reading)
+}
+
+/// Reads a message by a reader, and says of each question why its sender may not answer it.
+pub(super) fn read_with(
+    heard: &Heard,
+    said: &Said,
+    known: &[Known],
+    rules: &Rules,
+    bot: &Bot,
+    now: Millis,
+    read: impl FnOnce(&reply::Message<'_>, &[reply::Question<'_>], &reply::Bot<'_>) -> Reading,
+) -> (Reading, Vec<Option<Refusal>>) {
     let options: Vec<Options> = known
         .iter()
         .map(|known| Options::new(&known.elicitation.question.options))
@@ -59,11 +96,13 @@ pub fn judge(
         .zip(&refusals)
         .zip(&events)
         .map(|(((known, options), refusal), events)| reply::Question {
-            open: takes_answers(&known.elicitation, heard.sent_at, now),
+            open: takes_answers(&known.elicitation, heard.sent_at, now)
+                || closed_unseen(&known.elicitation, heard),
             visible: known.elicitation.visible,
             tag: &known.elicitation.tag,
             options,
             free_text: known.elicitation.question.free_text,
+            declinable: known.elicitation.question.decline.is_some(),
             may_answer: refusal.is_none(),
             events,
         })
@@ -76,20 +115,8 @@ pub fn judge(
         mentions_bot: said.mentions_bot,
         alone: heard.sender.alone,
     };
-    let named = reply::Bot {
-        user_id: &bot.user_id,
-        display_name: bot.display_name.as_deref(),
-    };
-    let reading = reply::read(&message, &questions, &named);
-    Judge {
-        heard,
-        said,
-        known,
-        rules,
-        refusals: &refusals,
-        now,
-    }
-    .follow(reading)
+    let reading = read(&message, &questions, &bot.named());
+    (reading, refusals)
 }
 
 /// Whether an answer sent at `sent_at` still counts. The deadline is one and the same for
@@ -100,6 +127,21 @@ fn takes_answers(elicitation: &Elicitation, sent_at: Millis, now: Millis) -> boo
             .question
             .expires_at
             .is_none_or(|deadline| now < deadline || sent_at <= deadline)
+}
+
+/// Whether the question was closed when its writer could not know it. To them it was as open as
+/// the others: what they wrote is no answer any more, but neither is it one to another question
+/// that only now is the only one. Who closed it knows.
+fn closed_unseen(elicitation: &Elicitation, heard: &Heard) -> bool {
+    let by = elicitation
+        .answer
+        .as_ref()
+        .map(|answer| &answer.answered_by);
+    elicitation.state.is_closed()
+        && by != Some(&heard.sender.user_id)
+        && elicitation
+            .closed_at
+            .is_some_and(|at| heard.sent_at <= at.saturating_add(UNSEEN))
 }
 
 /// The events by which the message may point at each question.
@@ -138,23 +180,42 @@ fn pointers(known: &[Known], said: &Said) -> Vec<Vec<String>> {
 /// The message as the room knows it: an edit is the message it edits. Reactions and replies to
 /// the edit itself are shown nowhere, and it is the message that is edited again or redacted.
 /// See "Event replacements" in the Matrix specification.
-fn message_id<'a>(heard: &'a Heard, said: &'a Said) -> &'a str {
+pub(super) fn message_id<'a>(heard: &'a Heard, said: &'a Said) -> &'a str {
     said.replaces.as_deref().unwrap_or(&heard.event_id)
 }
 
-struct Judge<'a> {
-    heard: &'a Heard,
-    said: &'a Said,
-    known: &'a [Known],
-    rules: &'a Rules,
-    refusals: &'a [Option<Refusal>],
-    now: Millis,
+/// Where the person's message stands.
+pub(super) fn place<'a>(heard: &'a Heard, said: &'a Said) -> Place<'a> {
+    Place {
+        to: message_id(heard, said),
+        thread: said.thread.as_deref(),
+    }
+}
+
+pub(super) struct Judge<'a> {
+    pub(super) heard: &'a Heard,
+    pub(super) said: &'a Said,
+    pub(super) known: &'a [Known],
+    pub(super) rules: &'a Rules,
+    pub(super) refusals: &'a [Option<Refusal>],
+    /// The command to decline as it is written, when that is what was said.
+    pub(super) declining: Option<&'a str>,
+    pub(super) now: Millis,
 }
 
 impl Judge<'_> {
-    fn follow(&self, reading: Reading) -> Vec<Change> {
+    pub(super) fn follow(&self, reading: Reading) -> Vec<Change> {
         match reading {
             Reading::Silence { .. } => Vec::new(),
+            Reading::Choose { question, .. }
+            | Reading::Text { question, .. }
+            | Reading::Decline { question, .. }
+            | Reading::AskOption { question, .. }
+            | Reading::NotUnderstood { question, .. }
+                if self.is_over(question) =>
+            {
+                self.closed(question)
+            }
             Reading::Choose {
                 question,
                 option,
@@ -187,6 +248,10 @@ impl Judge<'_> {
                 targeted_by,
                 true,
             ),
+            Reading::Decline {
+                question,
+                targeted_by,
+            } => self.decline(question, targeted_by),
             Reading::AskOption {
                 question, options, ..
             } => {
@@ -194,7 +259,16 @@ impl Judge<'_> {
                 let notice = prose::ask_option(&self.place(), elicitation, &options);
                 self.say_once(elicitation, &format!("ask_option {options:?}"), notice)
             }
-            Reading::AskWhich { questions } => self.ask_which(&questions),
+            Reading::AskWhich { questions } => {
+                let (over, open): (Vec<usize>, Vec<usize>) = questions
+                    .into_iter()
+                    .partition(|&question| self.is_over(question));
+                let mut changes = over
+                    .last()
+                    .map_or_else(Vec::new, |&question| self.closed(question));
+                changes.extend(self.ask_which(&open));
+                changes
+            }
             Reading::NotUnderstood {
                 question,
                 suggestions,
@@ -220,6 +294,80 @@ impl Judge<'_> {
         &self.known[index].elicitation
     }
 
+    fn is_over(&self, index: usize) -> bool {
+        self.question(index).state.is_closed()
+    }
+
+    /// Why an answer of this sender cannot be trusted, whatever it says.
+    fn untrusted(&self) -> Option<Refusal> {
+        match self.heard.trust {
+            Trust::Refused => Some(Refusal::Untrusted),
+            Trust::Unverified | Trust::Clear if self.rules.require_verified => {
+                Some(Refusal::Unverified)
+            }
+            Trust::Plain | Trust::Verified | Trust::Unverified | Trust::Clear => None,
+        }
+    }
+
+    /// The person will not answer, if the question allows that.
+    fn decline(&self, question: usize, targeted_by: TargetedBy) -> Vec<Change> {
+        let elicitation = self.question(question);
+        if elicitation.question.decline.is_none() {
+            let notice = prose::not_declinable(&self.place(), elicitation);
+            return self.say_once(elicitation, "not_declinable", notice);
+        }
+        if let Some(refusal) = self.untrusted() {
+            return self.refuse(question, refusal);
+        }
+        let declined = Answer {
+            kind: AnswerKind::Declined,
+            option: None,
+            text: None,
+            matched_by: MatchedBy::Text,
+            targeted_by,
+            directed: true,
+            ..self.answer()
+        };
+        self.settle(elicitation, State::Declined, declined)
+    }
+
+    /// What every answer of this message says of who gave it, and when.
+    fn answer(&self) -> Answer {
+        Answer {
+            kind: AnswerKind::Text,
+            option: None,
+            text: None,
+            answered_by: self.heard.sender.user_id.clone(),
+            display_name: self.heard.sender.display_name.clone(),
+            event_id: message_id(self.heard, self.said).to_owned(),
+            answered_at: self.heard.sent_at,
+            matched_by: MatchedBy::Text,
+            targeted_by: TargetedBy::OnlyOpen,
+            directed: false,
+            encrypted: !matches!(self.heard.trust, Trust::Plain | Trust::Clear),
+            sender_verified: match self.heard.trust {
+                Trust::Plain => None,
+                Trust::Verified => Some(true),
+                Trust::Unverified | Trust::Clear | Trust::Refused => Some(false),
+            },
+        }
+    }
+
+    /// Closes a question by what was said, with a ✓ on it.
+    fn settle(&self, elicitation: &Elicitation, state: State, answer: Answer) -> Vec<Change> {
+        let taken = SendDraft {
+            room_id: self.heard.room_id.clone(),
+            key: elicitation.key().clone(),
+            also: Vec::new(),
+            kind: SendKind::Reaction,
+            content: prose::reaction(message_id(self.heard, self.said)),
+        };
+        vec![
+            close(elicitation, state, None, Some(answer), self.now),
+            Change::Send(taken),
+        ]
+    }
+
     /// Takes an answer, unless its sender cannot be trusted with it.
     #[expect(clippy::too_many_arguments, reason = "the parts of one answer")]
     fn take(
@@ -232,43 +380,19 @@ impl Judge<'_> {
         targeted_by: TargetedBy,
         directed: bool,
     ) -> Vec<Change> {
-        match self.heard.trust {
-            Trust::Refused => return self.refuse(question, Refusal::Untrusted),
-            Trust::Unverified | Trust::Clear if self.rules.require_verified => {
-                return self.refuse(question, Refusal::Unverified);
-            }
-            Trust::Plain | Trust::Verified | Trust::Unverified | Trust::Clear => {}
+        if let Some(refusal) = self.untrusted() {
+            return self.refuse(question, refusal);
         }
-        let elicitation = self.question(question);
         let answer = Answer {
             kind,
             option,
             text: Some(text),
-            answered_by: self.heard.sender.user_id.clone(),
-            display_name: self.heard.sender.display_name.clone(),
-            event_id: message_id(self.heard, self.said).to_owned(),
-            answered_at: self.heard.sent_at,
             matched_by,
             targeted_by,
             directed,
-            encrypted: !matches!(self.heard.trust, Trust::Plain | Trust::Clear),
-            sender_verified: match self.heard.trust {
-                Trust::Plain => None,
-                Trust::Verified => Some(true),
-                Trust::Unverified | Trust::Clear | Trust::Refused => Some(false),
-            },
+            ..self.answer()
         };
-        let taken = SendDraft {
-            room_id: self.heard.room_id.clone(),
-            key: elicitation.key().clone(),
-            also: Vec::new(),
-            kind: SendKind::Reaction,
-            content: prose::reaction(message_id(self.heard, self.said)),
-        };
-        vec![
-            close(elicitation, State::Answered, None, Some(answer), self.now),
-            Change::Send(taken),
-        ]
+        self.settle(self.question(question), State::Answered, answer)
     }
 
     fn refuse(&self, question: usize, refusal: Refusal) -> Vec<Change> {
@@ -306,8 +430,17 @@ impl Judge<'_> {
             .iter()
             .map(|elicitation| elicitation.tag.as_str())
             .collect();
-        let content = prose::ask_which(&self.place(), &asked);
-        let mut changes = self.say_once(newest, &format!("ask_which {}", tags.join(" ")), content);
+        let tags = tags.join(" ");
+        let mut changes = match self.declining {
+            None => {
+                let content = prose::ask_which(&self.place(), &asked);
+                self.say_once(newest, &format!("ask_which {tags}"), content)
+            }
+            Some(command) => {
+                let content = prose::how_to_decline(&self.place(), &asked, command);
+                self.say_once(newest, &format!("decline_which {tags}"), content)
+            }
+        };
         // A reply to this notice still does not say which of them it means.
         for change in &mut changes {
             if let Change::SayOnce { notice, .. } = change {
@@ -329,10 +462,7 @@ impl Judge<'_> {
     }
 
     fn place(&self) -> Place<'_> {
-        Place {
-            to: message_id(self.heard, self.said),
-            thread: self.said.thread.as_deref(),
-        }
+        place(self.heard, self.said)
     }
 
     fn say_once(&self, elicitation: &Elicitation, what: &str, content: Value) -> Vec<Change> {
@@ -396,6 +526,7 @@ fn read_again(answered: &Elicitation, answer: &Answer, said: &Said, bot: &Bot) -
         tag: &answered.tag,
         options: &options,
         free_text: answered.question.free_text,
+        declinable: false,
         may_answer: true,
         events: &events,
     };
@@ -406,10 +537,6 @@ fn read_again(answered: &Elicitation, answer: &Answer, said: &Said, bot: &Bot) -
         mentions_bot: said.mentions_bot,
         ..reply::Message::default()
     };
-    let named = reply::Bot {
-        user_id: &bot.user_id,
-        display_name: bot.display_name.as_deref(),
-    };
     let id = |&index: &usize| {
         answered
             .question
@@ -417,7 +544,7 @@ fn read_again(answered: &Elicitation, answer: &Answer, said: &Said, bot: &Bot) -
             .get(index)
             .map(|option| &option.id)
     };
-    match reply::read(&message, &[question], &named) {
+    match reply::read(&message, &[question], &bot.named()) {
         Reading::Choose {
             option, matched_by, ..
         } => json!({ "choose": id(&option), "by": matched_by }),

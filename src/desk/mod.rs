@@ -4,6 +4,7 @@
 
 mod ask;
 mod change;
+mod command;
 mod hear;
 mod judge;
 mod rules;
@@ -12,9 +13,10 @@ mod watch;
 pub use ask::{Ask, Asker, Fault, is_user_id};
 pub use change::{
     Change, EventDraft, SendDraft, SendKind, announcement, card, close, close_without_card,
-    unreadable,
+    read_later, unreadable,
 };
+pub use command::{command, obey};
 pub use hear::{Heard, Said, Sender, Trust, What};
-pub use judge::{Bot, Known, answer_edited, answer_redacted, judge};
+pub use judge::{Bot, Known, UNSEEN, answer_edited, answer_redacted, judge};
 pub use rules::{Rules, may_answer};
 pub use watch::{Interest, Watch, possible_tags};

@@ -29,6 +29,17 @@ impl Key {
             id: id.into(),
         }
     }
+
+    /// What is said in a room about no question goes under the room's own key. No origin is
+    /// called like that.
+    pub fn of_room(room_id: &str) -> Self {
+        Self::new("", room_id)
+    }
+
+    /// Whether this is the key of a room, and of no question.
+    pub fn is_of_room(&self) -> bool {
+        self.origin.is_empty()
+    }
 }
 
 /// Where an elicitation stands in its life.
@@ -41,7 +52,7 @@ pub enum State {
     Open,
     /// A person chose an option or wrote a text.
     Answered,
-    /// A person declined to answer. Nothing leads here yet.
+    /// A person declined to answer, where the question allows that.
     Declined,
     /// Withdrawn by whoever asked.
     Cancelled,
@@ -122,6 +133,9 @@ pub struct Question {
     pub options: Vec<CardOption>,
     /// Whether a directed text that names no option is an answer.
     pub free_text: bool,
+    /// The command that declines it, as people type it; `None` where it cannot be declined.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decline: Option<String>,
     /// Who may answer it.
     pub answerers: Answerers,
     /// The people the message mentions.
@@ -165,17 +179,19 @@ pub enum AnswerKind {
     Option,
     /// A text was written.
     Text,
+    /// None: the person declined.
+    Declined,
 }
 
-/// The one reply that settled an elicitation.
+/// The one reply that settled an elicitation: an answer, or that there will be none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// Option or text.
+    /// Option or text, or declined.
     pub kind: AnswerKind,
     /// The option, for [`AnswerKind::Option`].
     pub option: Option<NumberedOption>,
     /// What the person typed, verbatim, without what their client quoted before it; `null` after
-    /// they redacted it.
+    /// they redacted it, and where they declined.
     pub text: Option<String>,
     /// The person's user id.
     pub answered_by: String,
@@ -215,7 +231,7 @@ pub struct Elicitation {
     pub closed_at: Option<Millis>,
     /// Why it was closed, in a few words, where that is not plain.
     pub reason: Option<String>,
-    /// The answer, when answered.
+    /// The answer, when answered; when declined, by whom.
     pub answer: Option<Answer>,
 }
 

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use time::OffsetDateTime;
 use time::macros::format_description;
 
-use super::{Elicitation, NumberedOption};
+use super::{AnswerKind, Elicitation, NumberedOption};
 use crate::clock::Millis;
 use crate::contract::card::{Card, CardError};
 
@@ -49,7 +49,21 @@ pub fn object(elicitation: &Elicitation) -> Value {
     let options: Vec<NumberedOption> = (0..question.options.len())
         .filter_map(|index| elicitation.numbered(index))
         .collect();
-    let answer = elicitation.answer.as_ref().map(|answer| {
+    let reply = elicitation.answer.as_ref();
+    let declined = reply.filter(|reply| reply.kind == AnswerKind::Declined);
+    let declined_by = declined.map(|declined| {
+        json!({
+            "user_id": declined.answered_by,
+            "display_name": declined.display_name,
+            "event_id": declined.event_id,
+            "declined_at": timestamp(declined.answered_at),
+            "encrypted": declined.encrypted,
+            "sender_verified": declined.sender_verified,
+        })
+    });
+    // Whoever declines gives no answer: nothing here can be mistaken for one.
+    let answer = reply.filter(|reply| reply.kind != AnswerKind::Declined);
+    let answer = answer.map(|answer| {
         json!({
             "kind": answer.kind,
             "option": answer.option,
@@ -79,5 +93,6 @@ pub fn object(elicitation: &Elicitation) -> Value {
         "reason": elicitation.reason,
         "metadata": question.metadata,
         "answer": answer,
+        "declined_by": declined_by,
     })
 }

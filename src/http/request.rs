@@ -20,7 +20,7 @@ use crate::span::parse_span;
 pub const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 const MAX_IDEMPOTENCY_KEY: usize = 256;
 
-const FIELDS: [&str; 17] = [
+const FIELDS: [&str; 18] = [
     "room",
     "prompt",
     "options",
@@ -33,6 +33,7 @@ const FIELDS: [&str; 17] = [
     "deep_link",
     "answerers",
     "free_text",
+    "decline",
     "expires_in",
     "mention",
     "thread",
@@ -84,6 +85,11 @@ pub fn read_ask(body: &[u8], idempotency_key: Option<String>) -> Result<Ask, Api
             .take("free_text")
             .map(|value| boolean("free_text", &value))
             .transpose()?,
+        decline: members
+            .take("decline")
+            .map(|value| boolean("decline", &value))
+            .transpose()?
+            .unwrap_or(false),
         answerers: match members.take("answerers") {
             Some(value) => answerers(value)?,
             None => Answerers::default(),

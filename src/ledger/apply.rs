@@ -45,6 +45,11 @@ pub fn apply(
                     ledger.send(notice, now)?;
                 }
             }
+            Change::AnswerCommand { user_id, notice } => {
+                if ledger.may_command(user_id, now)? {
+                    ledger.send(notice, now)?;
+                }
+            }
             Change::Announce(event) => {
                 ledger.announce(event, has_webhook(&event.key.origin), now)?;
             }

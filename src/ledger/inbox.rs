@@ -7,6 +7,11 @@ use crate::clock::Millis;
 /// The most events of one room that wait for their keys.
 pub const MOST_KEPT: u32 = 500;
 
+/// The most commands of one person that are answered within [`COMMANDS_WITHIN`].
+pub const MOST_COMMANDS: u32 = 5;
+/// See [`MOST_COMMANDS`]; in milliseconds.
+pub const COMMANDS_WITHIN: Millis = 60_000;
+
 /// What was heard in rooms: ids seen, gaps, what could not be decrypted, the sync token.
 pub trait Inbox {
     /// `true` if this event was not seen before; it belongs to whoever inserts it first.
@@ -54,6 +59,10 @@ pub trait Inbox {
 
     /// Notes that the room was told that this event could not be read.
     fn mark_told_unreadable(&mut self, room_id: &str, event_id: &str) -> Result<(), LedgerError>;
+
+    /// Notes that a person gave a command. `false` when they gave [`MOST_COMMANDS`] within
+    /// [`COMMANDS_WITHIN`] already: then it is not to be answered.
+    fn may_command(&mut self, user_id: &str, now: Millis) -> Result<bool, LedgerError>;
 
     /// Drops a kept event, because it was decrypted or is too old.
     fn drop_undecrypted(&mut self, room_id: &str, event_id: &str) -> Result<(), LedgerError>;

@@ -26,10 +26,10 @@ mod sqlite;
 pub use announcements::Announcements;
 pub use apply::{HasWebhook, apply};
 pub use book::{Book, Note};
-pub use inbox::{Inbox, MOST_KEPT};
+pub use inbox::{COMMANDS_WITHIN, Inbox, MOST_COMMANDS, MOST_KEPT};
 pub use outbox::Outbox;
 pub use questions::{MOST_TOLD, Questions};
-pub use records::{Asked, Delivery, Event, Gap, Page, Sending, Sought, Undecrypted};
+pub use records::{Asked, Delivery, Event, Gap, Noticed, Page, Sending, Sought, Undecrypted};
 pub use sqlite::{SqliteLedger, open};
 
 use crate::clock::Millis;

@@ -1,7 +1,7 @@
 //! What is to be sent to rooms, in order, each row under a transaction id fixed for ever.
 
 use super::LedgerError;
-use super::records::Sending;
+use super::records::{Noticed, Sending};
 use crate::clock::Millis;
 use crate::desk::SendDraft;
 use crate::elicitation::Key;
@@ -39,6 +39,13 @@ pub trait Outbox {
     /// Drops the card of a question that was never tried. `true` if it was: the room never
     /// heard of the question and needs no word about its end.
     fn withdraw_unsent_card(&mut self, key: &Key) -> Result<bool, LedgerError>;
+
+    /// The latest notice that replies to a message of a room.
+    fn notice_about(
+        &mut self,
+        room_id: &str,
+        event_id: &str,
+    ) -> Result<Option<Noticed>, LedgerError>;
 
     /// The longest time an unsent row has been waiting since it was first tried, as its first
     /// attempt's time. `None` when nothing is stuck.

@@ -60,14 +60,19 @@ pub trait Questions {
     /// The questions of a room that are open, in the order they were asked.
     fn open_in(&mut self, room_id: &str) -> Result<Vec<Elicitation>, LedgerError>;
 
+    /// The questions of a room that were closed at or after `since`, in the order they were asked;
+    /// of many the 20 that were closed last.
+    fn closed_in(&mut self, room_id: &str, since: Millis) -> Result<Vec<Elicitation>, LedgerError>;
+
     /// The questions of a room that are queued or open, in the order they were asked.
     fn pending_in(&mut self, room_id: &str) -> Result<Vec<Elicitation>, LedgerError>;
 
     /// Whether any question of this room is queued or open.
     fn any_pending_in(&mut self, room_id: &str) -> Result<bool, LedgerError>;
 
-    /// Rooms that have a question, and whether one of them is queued or open.
-    fn rooms(&mut self) -> Result<Vec<(String, bool)>, LedgerError>;
+    /// Rooms that have a question, and whether one of them is queued or open, or was closed at or
+    /// after `since`.
+    fn rooms(&mut self, since: Millis) -> Result<Vec<(String, bool)>, LedgerError>;
 
     /// The questions that one of the bot's own messages in the room is about.
     fn about(&mut self, room_id: &str, event_id: &str) -> Result<Vec<Key>, LedgerError>;

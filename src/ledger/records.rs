@@ -56,6 +56,19 @@ pub struct Sending {
     pub created_at: Millis,
 }
 
+/// A notice that replies to somebody's message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Noticed {
+    /// Its row.
+    pub seq: i64,
+    /// The question it is about.
+    pub key: Key,
+    /// Its event, once it is in the room.
+    pub event_id: Option<String>,
+    /// Whether it is still to be sent, and was never tried.
+    pub untried: bool,
+}
+
 /// An event as an agent gets it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {

@@ -220,12 +220,17 @@ impl Listener {
             .read(|ledger| ledger.sync_token())
             .await?;
         for (room_id, update) in &response.rooms.joined {
-            if self.service.interest(room_id.as_str()).is_none() {
-                continue;
-            }
             let Some(room) = self.client.get_room(room_id) else {
                 continue;
             };
+            if self.service.interest(room_id.as_str()).is_none() {
+                let commands = self.commands_in(&update.timeline.events);
+                // A command that cannot be read now is not worth a hole.
+                if !commands.is_empty() && !anew {
+                    let _ = self.listen(&room, &commands, &mut batch).await;
+                }
+                continue;
+            }
             let since = since.as_deref();
             if anew && since.is_some() {
                 // What the response holds of the timeline may be older than the ledger's token,
@@ -276,6 +281,17 @@ impl Listener {
             }
         }
         self.commit(batch).await
+    }
+
+    /// Those among the events of a room without questions that may hold a command. Nothing else of
+    /// such a room is read.
+    fn commands_in(&self, events: &[TimelineEvent]) -> Vec<TimelineEvent> {
+        let commands = self.service.commands();
+        events
+            .iter()
+            .filter(|event| commands.may_be_in(event.raw().json().get()))
+            .cloned()
+            .collect()
     }
 
     /// Reads the events of a room into a batch.

@@ -202,7 +202,7 @@ impl Speaker {
         }
         let Some(content) = self.content(sending).await? else {
             return Ok(Outcome::Refused(
-                "its card never came to the room".to_owned(),
+                "what it is about never came to the room".to_owned(),
             ));
         };
         let (seq, now) = (sending.seq, clock::now());
@@ -253,14 +253,18 @@ impl Speaker {
     /// The content to send; an edit gets the event it edits. `None` if there is none.
     async fn content(&self, sending: &Sending) -> Result<Option<Value>, LedgerError> {
         let mut content = sending.draft.content.clone();
-        if sending.draft.kind == SendKind::CardEdit {
-            let found = self.service.find(&sending.draft.key).await?;
-            let Some(card) = found.and_then(|elicitation| elicitation.event_id) else {
-                return Ok(None);
-            };
-            prose::relate_edit(&mut content, &card);
-        }
-        Ok(Some(content))
+        let edited = match sending.draft.kind {
+            SendKind::Card | SendKind::Reaction | SendKind::Notice => return Ok(Some(content)),
+            SendKind::CardEdit => {
+                let found = self.service.find(&sending.draft.key).await?;
+                found.and_then(|elicitation| elicitation.event_id)
+            }
+            SendKind::NoticeEdit => self.service.notice_in_place(&sending.draft).await?,
+        };
+        Ok(edited.map(|event_id| {
+            prose::relate_edit(&mut content, &event_id);
+            content
+        }))
     }
 }
 

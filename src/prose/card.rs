@@ -106,6 +106,15 @@ fn how_to_answer(elicitation: &Elicitation, buttons: usize, show_tag: bool) -> V
         tag.push(", or reply to this message.".into());
         lines.push(tag);
     }
+    if let Some(decline) = &question.decline {
+        let mut line = vec!["If you would rather not answer, type ".into()];
+        let command = match show_tag {
+            true => format!("{decline} {}", elicitation.tag),
+            false => decline.clone(),
+        };
+        line.extend([Span::Code(command), ".".into()]);
+        lines.push(line);
+    }
     if let Some(who) = who_may_answer(&question.answerers) {
         lines.push(vec![who.into()]);
     }

@@ -12,6 +12,7 @@
 
 mod card;
 mod closed;
+mod commands;
 mod draft;
 mod moment;
 mod notices;
@@ -21,10 +22,11 @@ use serde_json::{Value, json};
 
 pub use card::{card, fits};
 pub use closed::closed;
+pub use commands::{cards, help, how_to_decline, not_declinable};
 pub use moment::moment;
 pub use notices::{
     Place, Refusal, already_closed, ask_option, ask_which, may_not_answer, not_understood,
-    unreadable,
+    read_later, unreadable,
 };
 
 use crate::elicitation::Elicitation;

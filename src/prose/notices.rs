@@ -113,16 +113,12 @@ pub fn not_understood(
 
 /// The message could answer several open questions: which one?
 pub fn ask_which(place: &Place<'_>, questions: &[&Elicitation]) -> Value {
-    let mut spans: Vec<Span> = vec!["Several questions are open here:".into()];
-    for elicitation in questions.iter().take(SHOWN_QUESTIONS) {
-        spans.push(Span::Break);
-        spans.push(Span::Code(elicitation.tag.clone()));
-        spans.push(format!(": {}", gist(elicitation)).into());
-    }
-    if let Some(more @ 1..) = questions.len().checked_sub(SHOWN_QUESTIONS) {
-        spans.push(Span::Break);
-        spans.push(format!("… and {more} more").into());
-    }
+    let lead = match questions {
+        [_] => "Another question is open here:",
+        _ => "Several questions are open here:",
+    };
+    let mut spans: Vec<Span> = vec![lead.into()];
+    listed(&mut spans, questions, |_| None);
     let mut draft = Draft::default();
     draft.paragraph(&spans);
 
@@ -133,6 +129,30 @@ pub fn ask_which(place: &Place<'_>, questions: &[&Elicitation]) -> Value {
     how.push(", or reply to its message.".into());
     draft.paragraph(&how);
     notice(place, draft)
+}
+
+/// Questions by tag and prompt, a line each, each with what else is to be said of it.
+pub(super) fn listed(
+    spans: &mut Vec<Span>,
+    questions: &[&Elicitation],
+    more: impl Fn(&Elicitation) -> Option<String>,
+) {
+    for elicitation in questions.iter().take(SHOWN_QUESTIONS) {
+        spans.push(Span::Break);
+        spans.push(Span::Code(elicitation.tag.clone()));
+        spans.push(
+            format!(
+                ": {}{}",
+                gist(elicitation),
+                more(elicitation).unwrap_or_default()
+            )
+            .into(),
+        );
+    }
+    if let Some(more @ 1..) = questions.len().checked_sub(SHOWN_QUESTIONS) {
+        spans.push(Span::Break);
+        spans.push(format!("… and {more} more").into());
+    }
 }
 
 /// The question is over: who answered it, what and when, or how else it ended.
@@ -191,8 +211,20 @@ pub fn unreadable(place_event: &str, sender: &str) -> Value {
     )
 }
 
+/// What takes the place of [`unreadable`] once the message could be read after all. It becomes an
+/// edit by [`super::relate_edit`].
+pub fn read_later() -> Value {
+    let mut draft = Draft::default();
+    draft.paragraph(&["I have read this message by now.".into()]);
+    let mut fallback = Draft::default();
+    fallback.paragraph(&["* I have read this message by now.".into()]);
+    let mut content = fallback.content("m.notice");
+    content["m.new_content"] = draft.content("m.notice");
+    content
+}
+
 /// A notice that replies to the person's message, in its thread if it is in one.
-fn notice(place: &Place<'_>, draft: Draft) -> Value {
+pub(super) fn notice(place: &Place<'_>, draft: Draft) -> Value {
     let mut content = draft.content("m.notice");
     let reply = json!({ "event_id": place.to });
     content["m.relates_to"] = match place.thread {

@@ -28,6 +28,7 @@ fn example() -> Elicitation {
                 CardOption::new("skip", "Skip them"),
             ],
             free_text: false,
+            decline: None,
             answerers: Answerers::default(),
             mention: vec![],
             board_id: Some("brd_7c1f".to_owned()),

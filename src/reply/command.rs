@@ -179,17 +179,17 @@ mod tests {
 
     #[test]
     fn the_prefix_may_be_longer_than_a_mark() {
-        let commands = Commands::new("!elicit ");
+        let commands = Commands::new("$elicit-");
         let message = |body| Message {
             body,
             ..Message::default()
         };
         assert_eq!(
-            commands.read(&message("!elicit help"), &BOT),
+            commands.read(&message("$elicit-help"), &BOT),
             Some(Command::Help)
         );
         assert_eq!(commands.read(&message("!help"), &BOT), None);
-        assert_eq!(commands.decline(), "!elicit decline");
+        assert_eq!(commands.decline(), "$elicit-decline");
     }
 
     #[test]

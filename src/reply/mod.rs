@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+mod command;
 mod lenient;
 mod opening;
 mod option;
@@ -16,10 +17,11 @@ mod tests;
 mod text;
 mod why;
 
+pub use command::{Command, Commands};
 pub use opening::without_fallback;
 pub use option::{Options, read_option};
 pub use suggest::suggest;
-pub use target::{Bot, Message, Question, Reading, TargetedBy, read};
+pub use target::{Bot, Message, Question, Reading, TargetedBy, read, read_decline};
 pub use text::is_blank;
 
 /// The rule that found an option, or `Text` for a free answer. When several name

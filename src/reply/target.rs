@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::command::declines;
 use super::opening::{after_tag, without_fallback, without_mention};
 use super::option::{Options, Spoken};
 use super::suggest::suggest;
@@ -43,7 +44,7 @@ pub struct Bot<'a> {
 #[derive(Debug, Clone, Copy)]
 #[expect(
     clippy::struct_excessive_bools,
-    reason = "four facts, each of them true or not"
+    reason = "facts, each of them true or not"
 )]
 pub struct Question<'a> {
     /// Whether it still waits for its answer.
@@ -56,6 +57,8 @@ pub struct Question<'a> {
     pub options: &'a Options,
     /// Whether a free text answers it.
     pub free_text: bool,
+    /// Whether people may decline to answer it.
+    pub declinable: bool,
     /// Whether the sender of the message may answer it.
     pub may_answer: bool,
     /// The events about it: its card, the card's edits, the bot's notices about it. A
@@ -106,6 +109,13 @@ pub enum Reading {
         question: usize,
         /// The answer as written, outer white space gone; never blank.
         text: String,
+        /// How the question was found.
+        targeted_by: TargetedBy,
+    },
+    /// The person will not answer; whether that can be said is not looked at here.
+    Decline {
+        /// The question.
+        question: usize,
         /// How the question was found.
         targeted_by: TargetedBy,
     },
@@ -165,6 +175,62 @@ pub fn read(message: &Message<'_>, questions: &[Question<'_>], bot: &Bot<'_>) ->
         questions,
     }
     .read(message)
+}
+
+/// Reads the command not to answer: `rest` is what stands behind it. The question is the one the
+/// message points at, else that of the tag in `rest`, else the only one open that this person may
+/// answer; where the command does not say which, that is asked.
+///
+/// Anything but a tag behind the command is [`Reading::Silence`]: whoever explains themselves may
+/// mean something else.
+pub fn read_decline(message: &Message<'_>, rest: &str, questions: &[Question<'_>]) -> Reading {
+    let bot = Bot {
+        user_id: "",
+        display_name: None,
+    };
+    let reader = Reader {
+        said: Said::new("", message, &bot),
+        questions,
+    };
+    let decline = |question: usize, targeted_by| {
+        refused(question, &questions[question]).unwrap_or(Reading::Decline {
+            question,
+            targeted_by,
+        })
+    };
+    let replied_to = message.in_reply_to.filter(|_| !message.falling_back);
+    let tagged = reader.all(|question| after_own_tag(rest, question).is_some_and(text::is_blank));
+    if !text::is_blank(rest) {
+        let open = tagged.iter().rfind(|&&index| questions[index].open);
+        return match open.or(tagged.last()) {
+            Some(&question) => decline(question, TargetedBy::Tag),
+            None => silence("more than the command and a tag"),
+        };
+    }
+    for (event, targeted_by) in [
+        (replied_to, TargetedBy::Reply),
+        (message.thread, TargetedBy::Thread),
+    ] {
+        match reader.about(event).as_slice() {
+            [] => {}
+            &[question] => return decline(question, targeted_by),
+            several => {
+                return Reading::AskWhich {
+                    questions: several.to_vec(),
+                };
+            }
+        }
+    }
+    let (mine, others): (Vec<usize>, Vec<usize>) = reader
+        .all(|question| question.open && question.visible)
+        .into_iter()
+        .partition(|&index| questions[index].may_answer);
+    match (mine.as_slice(), others.last()) {
+        ([], None) => silence("no open question in this room"),
+        ([], Some(&question)) => Reading::MayNotAnswer { question },
+        (&[question], _) => decline(question, TargetedBy::OnlyOpen),
+        _ => Reading::AskWhich { questions: mine },
+    }
 }
 
 /// The text in the forms it may be meant in.
@@ -270,6 +336,12 @@ impl Reader<'_> {
         if let Some(rest) = after_own_tag(self.said.tagged(), question) {
             let reading = Spoken::new(rest).read(question.options, true);
             return self.settle(index, &reading, rest, targeted_by, true);
+        }
+        if question.declinable && targeted_by == TargetedBy::Reply && declines(self.said.free) {
+            return Reading::Decline {
+                question: index,
+                targeted_by,
+            };
         }
         if let Some(other) = self.contradicted_by_tag(index) {
             let mut questions = vec![index, other];

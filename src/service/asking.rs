@@ -149,6 +149,7 @@ impl Service {
         let asker = Asker {
             agent: agent.to_owned(),
             name: config.name.clone(),
+            decline: self.commands.decline(),
         };
         // Before the commit: the watch may hold too much, never too little.
         let asking = Asking::begin(self, &facts.room_id);

@@ -8,6 +8,10 @@ use crate::config::Config;
 use crate::desk::{self, Bot, Change, Heard, Interest, Known, Rules, Said, What, possible_tags};
 use crate::elicitation::{Elicitation, Key, State};
 use crate::ledger::{self, Gap, Ledger, LedgerError, Undecrypted};
+use crate::reply::Commands;
+
+/// For so long a room in which a question was closed is watched like one in which it is open.
+pub(super) const STILL_WATCHED: Millis = 10_000;
 
 /// What one sync response brought, as far as it may matter.
 #[derive(Debug, Clone, Default)]
@@ -65,6 +69,7 @@ impl Service {
     /// When the ledger fails; then nothing of it was taken in.
     pub async fn take_in(&self, batch: Batch) -> Result<(), LedgerError> {
         let config = self.config.clone();
+        let commands = self.commands.clone();
         let now = clock::now();
         let rooms: Vec<String> = batch.rooms.keys().cloned().collect();
         self.book
@@ -72,6 +77,7 @@ impl Service {
                 Hearing {
                     ledger,
                     config: &config,
+                    commands: &commands,
                     now,
                 }
                 .take_in(&batch)
@@ -96,12 +102,15 @@ impl Service {
                 (room_id, count)
             })
             .collect();
+        let now = clock::now();
         let calm: Vec<(String, u64)> = self
             .book
             .read(move |ledger| {
                 let mut calm = Vec::new();
                 for (room_id, count) in counted {
-                    if !ledger.any_pending_in(&room_id)? {
+                    // Who answered while somebody else did may still be heard.
+                    let over = ledger.closed_in(&room_id, now.saturating_sub(STILL_WATCHED))?;
+                    if over.is_empty() && !ledger.any_pending_in(&room_id)? {
                         calm.push((room_id, count));
                     }
                 }
@@ -119,6 +128,7 @@ impl Service {
 struct Hearing<'a> {
     ledger: &'a mut dyn Ledger,
     config: &'a Config,
+    commands: &'a Commands,
     now: Millis,
 }
 
@@ -134,6 +144,11 @@ impl Hearing<'_> {
         let Some(kept) = kept else { return Ok(()) };
         let open_gaps = self.ledger.gaps()?;
         let behind_gap = |room_id: &str| open_gaps.iter().any(|gap| gap.room_id == room_id);
+        for (room_id, event_id) in &batch.resolved {
+            if !behind_gap(room_id) {
+                self.readable(room_id, event_id)?;
+            }
+        }
         for heard in &batch.heard {
             if !behind_gap(&heard.room_id) {
                 self.hear(heard, batch)?;
@@ -285,6 +300,12 @@ impl Hearing<'_> {
             return Ok(changes);
         }
         let mut known = self.known(heard, said)?;
+        if let Some(command) = desk::command(said, self.commands, bot) {
+            let commands = self.commands;
+            return Ok(desk::obey(
+                heard, said, &command, &known, rules, bot, commands, self.now,
+            ));
+        }
         if let Some(came_at) = self.came_locked_at(heard, batch)? {
             // What was not in the room when it came cannot have been meant by it. In doubt, for
             // what came in the same response, it must say what it means.
@@ -330,6 +351,21 @@ impl Hearing<'_> {
             .mark_told_unreadable(&kept.room_id, &kept.event_id)
     }
 
+    /// A message can be read now, or never will be: a word that it could not is taken back.
+    fn readable(&mut self, room_id: &str, event_id: &str) -> Result<(), LedgerError> {
+        if self.ledger.undecrypted_since(room_id, event_id)?.is_none() {
+            return Ok(());
+        }
+        let Some(noticed) = self.ledger.notice_about(room_id, event_id)? else {
+            return Ok(());
+        };
+        if noticed.untried {
+            let why = "the message could be read after all";
+            return self.ledger.drop_sending(noticed.seq, why);
+        }
+        self.apply(&[desk::read_later(&noticed.key, room_id, event_id)])
+    }
+
     /// The bot was removed from a room: what is pending there can reach nobody.
     fn lost(&mut self, room_id: &str) -> Result<(), LedgerError> {
         let reason = "the bot was removed from the room";
@@ -349,6 +385,10 @@ impl Hearing<'_> {
     /// The open questions of the room, and those the message points at.
     fn known(&mut self, heard: &Heard, said: &Said) -> Result<Vec<Known>, LedgerError> {
         let mut found: Vec<Elicitation> = self.ledger.open_in(&heard.room_id)?;
+        found.extend(
+            self.ledger
+                .closed_in(&heard.room_id, heard.sent_at.saturating_sub(desk::UNSEEN))?,
+        );
         for event_id in [&said.in_reply_to, &said.thread].into_iter().flatten() {
             for key in self.ledger.about(&heard.room_id, event_id)? {
                 found.extend(self.ledger.find(&key)?);

@@ -23,6 +23,7 @@ use crate::config::Config;
 use crate::desk::{Interest, Said, Watch};
 use crate::elicitation::{Elicitation, Key};
 use crate::ledger::{Book, LedgerError, Note, Page, Sought};
+use crate::reply::Commands;
 
 /// How often it is looked whether the first sync has come.
 const FIRST_SYNC: Duration = Duration::from_millis(10);
@@ -73,6 +74,7 @@ pub struct Service {
     watch: Arc<RwLock<Watch>>,
     health: Health,
     stopping: watch::Receiver<bool>,
+    commands: Commands,
 }
 
 impl Service {
@@ -86,7 +88,8 @@ impl Service {
         rooms: Arc<dyn Rooms>,
         stopping: watch::Receiver<bool>,
     ) -> Result<Arc<Self>, LedgerError> {
-        let known: Vec<(String, bool)> = book.read(|ledger| ledger.rooms()).await?;
+        let since = clock::now().saturating_sub(hearing::STILL_WATCHED);
+        let known: Vec<(String, bool)> = book.read(move |ledger| ledger.rooms(since)).await?;
         let mut watch = Watch::default();
         for (room_id, pending) in known {
             watch.note(
@@ -99,6 +102,7 @@ impl Service {
             );
         }
         Ok(Arc::new(Self {
+            commands: Commands::new(&config.matrix.prefix),
             config,
             book,
             rooms,
@@ -147,7 +151,12 @@ impl Service {
 
     /// Whether a message may matter. Cheap: asked of every message of every room.
     pub fn wants(&self, room_id: &str, said: &Said) -> bool {
-        self.watching(|watch| watch.wants(room_id, said))
+        self.watching(|watch| watch.wants(room_id, said)) || self.commands.may_be_in(&said.body)
+    }
+
+    /// The commands that people may give.
+    pub fn commands(&self) -> &Commands {
+        &self.commands
     }
 
     /// What may matter in a room.

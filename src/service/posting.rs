@@ -3,7 +3,7 @@
 use super::Service;
 use crate::clock::{self, Millis};
 use crate::config::Config;
-use crate::desk::{self, SendKind};
+use crate::desk::{self, SendDraft, SendKind};
 use crate::elicitation::State;
 use crate::ledger::{self, Ledger, LedgerError, Sending};
 
@@ -38,6 +38,21 @@ impl Service {
         self.book
             .write(move |ledger| sent(ledger, &sending, &event_id, &config, now))
             .await
+    }
+
+    /// The event of the notice that a draft takes the place of, if it is in the room.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub async fn notice_in_place(&self, edit: &SendDraft) -> Result<Option<String>, LedgerError> {
+        let Some(message) = edit.replies_to().map(str::to_owned) else {
+            return Ok(None);
+        };
+        let room_id = edit.room_id.clone();
+        let noticed = self
+            .book
+            .read(move |ledger| ledger.notice_about(&room_id, &message));
+        Ok(noticed.await?.and_then(|noticed| noticed.event_id))
     }
 
     /// Gives a row of the outbox up: the room refuses it for good. A card's question cannot be

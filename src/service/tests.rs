@@ -6,6 +6,7 @@ mod asking;
 mod ending;
 mod hearing;
 mod restarting;
+mod talking;
 mod waiting;
 
 use std::collections::HashMap;
@@ -152,6 +153,14 @@ impl House {
         Self::open(folder, config, rooms, events).await
     }
 
+    /// What was closed until now was closed a minute ago.
+    fn a_minute_passes(&self) {
+        let ledger = rusqlite::Connection::open(self.folder.path().join("ledger.sqlite3")).unwrap();
+        ledger.busy_timeout(Duration::from_secs(10)).unwrap();
+        let back = "UPDATE elicitations SET closed_at = closed_at - 60000";
+        ledger.execute(back, []).unwrap();
+    }
+
     /// How the bot finds a room from now on.
     fn room(&self, name: &str, found: Result<RoomFacts, RoomTrouble>) {
         self.rooms.0.lock().unwrap().insert(name.to_owned(), found);
@@ -272,6 +281,7 @@ fn question(id: &str) -> Ask {
             CardOption::new("wait", "Wait"),
         ],
         free_text: None,
+        decline: false,
         answerers: Answerers::default(),
         expires_in: None,
         mention: Vec::new(),

@@ -409,10 +409,20 @@ async fn a_reply_that_stays_unreadable_is_mentioned_once_and_still_taken_when_it
     let answered = bot.api().until_answered("late").await;
     assert_eq!(answered["answer"]["event_id"], *event);
     at_rest(&bot).await;
-    let expected = Traces {
-        notices: vec![notice["event_id"].as_str().unwrap().to_owned()],
+    // What was said of it is taken back in its place.
+    let told = notice["event_id"].as_str().unwrap().to_owned();
+    let taken_back = |edit: &Value| {
+        edit["content"]["m.relates_to"]["rel_type"] == "m.replace"
+            && edit["content"]["m.relates_to"]["event_id"] == *told
+    };
+    let edit = ada.reads(&room, "the notice's edit", taken_back).await;
+    let new = &edit["content"]["m.new_content"];
+    assert_eq!(new["body"], "I have read this message by now.");
+    let mut expected = Traces {
+        notices: vec![told.clone()],
         ..one_of_each(&[(answered["event_id"].as_str().unwrap().to_owned(), event)])
     };
+    expected.edits.insert(told, 1);
     assert_eq!(traces(ada.plain(), &room, bot.user_id()).await, expected);
     assert_eq!(answered["asked_by"], AGENT);
 }

@@ -15,4 +15,5 @@ mod session;
 mod stage;
 mod starting;
 mod support;
+mod talk;
 mod who_answers;

@@ -14,6 +14,7 @@ fn least() -> Ask {
         prompt: "Ship it?".to_owned(),
         options: vec![CardOption::new("yes", "Yes"), CardOption::new("no", "No")],
         free_text: None,
+        decline: false,
         answerers: Answerers::default(),
         expires_in: None,
         mention: Vec::new(),
@@ -38,6 +39,7 @@ fn builder() -> Asker {
     Asker {
         agent: "builder".to_owned(),
         name: Some("Builder".to_owned()),
+        decline: "!decline".to_owned(),
     }
 }
 
@@ -363,6 +365,7 @@ fn every_part_of_what_is_asked_changes_the_fingerprint() {
         with(|ask| ask.options[0].label = "yes".to_owned()),
         with(|ask| ask.options[0].id = "Yes".to_owned()),
         with(|ask| ask.free_text = Some(true)),
+        with(|ask| ask.decline = true),
         with(|ask| ask.answerers.users = Some(Vec::new())),
         with(|ask| ask.answerers.users = Some(people(1))),
         with(|ask| ask.answerers.min_power = Some(0)),
@@ -409,6 +412,7 @@ fn a_question_is_stored_as_it_was_asked() {
                 prompt: "Ship it?".to_owned(),
                 options: vec![CardOption::new("yes", "Yes"), CardOption::new("no", "No")],
                 free_text: false,
+                decline: None,
                 answerers: Answerers {
                     users: None,
                     min_power: Some(50),

@@ -2,7 +2,9 @@
 
 mod answering;
 mod corrections;
+mod declining;
 mod properties;
+mod racing;
 mod refusing;
 mod several;
 
@@ -50,6 +52,7 @@ fn asked(id: &str, tag: &str, options: &[(&str, &str)]) -> Known {
                     .map(|&(id, label)| CardOption::new(id, label))
                     .collect(),
                 free_text: false,
+                decline: None,
                 answerers: Answerers::default(),
                 mention: Vec::new(),
                 board_id: None,

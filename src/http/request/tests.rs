@@ -31,6 +31,7 @@ fn bare() -> Ask {
         prompt: "Ship it?".to_owned(),
         options: Vec::new(),
         free_text: None,
+        decline: false,
         answerers: Answerers::default(),
         expires_in: None,
         mention: Vec::new(),
@@ -66,6 +67,7 @@ fn every_field_arrives() {
         "deep_link": "https://example.org/",
         "answerers": { "users": ["@a:example.org"], "min_power": 50 },
         "free_text": true,
+        "decline": true,
         "expires_in": 90,
         "mention": ["@b:example.org"],
         "thread": "$root",
@@ -83,6 +85,7 @@ fn every_field_arrives() {
             idempotency_key: Some("key".to_owned()),
             options: vec![option("y", "Yes"), option("No", "No")],
             free_text: Some(true),
+            decline: true,
             answerers: Answerers {
                 users: Some(vec!["@a:example.org".to_owned()]),
                 min_power: Some(50)

@@ -118,7 +118,7 @@ pub(super) fn tamper(book: &Book, with: impl FnOnce(&SqliteLedger) + Send + 'sta
 }
 
 pub(super) async fn asked(book: &Book) -> Vec<String> {
-    let rooms = book.read(|ledger| ledger.rooms()).await;
+    let rooms = book.read(|ledger| ledger.rooms(i64::MAX)).await;
     let mut rooms: Vec<String> = rooms.unwrap().into_iter().map(|(room, _)| room).collect();
     rooms.sort();
     rooms

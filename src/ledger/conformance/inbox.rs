@@ -1,7 +1,7 @@
 //! What was heard.
 
 use super::NOON;
-use crate::ledger::{Gap, Ledger, MOST_KEPT, Undecrypted};
+use crate::ledger::{COMMANDS_WITHIN, Gap, Ledger, MOST_COMMANDS, MOST_KEPT, Undecrypted};
 
 super::cases![
     an_event_is_new_once_in_each_room,
@@ -11,6 +11,7 @@ super::cases![
     what_waited_behind_a_gap_comes_once_and_in_order,
     undecrypted_events_wait_in_order_until_they_are_dropped,
     one_room_does_not_fill_the_ledger_with_what_nobody_can_read,
+    a_person_is_answered_so_many_commands_within_so_much_time,
 ];
 
 const A: &str = "!a:example.org";
@@ -141,4 +142,18 @@ fn one_room_does_not_fill_the_ledger_with_what_nobody_can_read(ledger: &mut dyn 
     let kept = ledger.undecrypted().unwrap();
     assert_eq!(kept.len(), usize::try_from(MOST_KEPT).unwrap() + 1);
     assert_eq!(kept.last(), Some(&other));
+}
+
+fn a_person_is_answered_so_many_commands_within_so_much_time(ledger: &mut dyn Ledger) {
+    let mut given = |user: &str, at| ledger.may_command(user, at).unwrap();
+    for number in 0..MOST_COMMANDS {
+        assert!(given("@mira:x.org", NOON + i64::from(number)));
+    }
+    assert!(!given("@mira:x.org", NOON + COMMANDS_WITHIN - 1));
+    assert!(given("@ben:x.org", NOON));
+    // The first is forgotten, and only that one: what was refused did not count.
+    assert!(given("@mira:x.org", NOON + COMMANDS_WITHIN));
+    assert!(!given("@mira:x.org", NOON + COMMANDS_WITHIN));
+    // A clock that is set back shuts nobody out.
+    assert!(given("@mira:x.org", NOON - 3_600_000));
 }

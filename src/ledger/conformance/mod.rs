@@ -86,6 +86,7 @@ pub(super) fn question(origin: &str, id: &str) -> Elicitation {
                 })
                 .to_vec(),
             free_text: true,
+            decline: Some("!decline".to_owned()),
             answerers: Answerers {
                 users: Some(vec!["@mira:example.org".to_owned()]),
                 min_power: Some(50),

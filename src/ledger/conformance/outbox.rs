@@ -2,10 +2,13 @@
 
 use std::collections::HashSet;
 
+use serde_json::json;
+
 use super::{AGENT, NOON, changed, draft, head, insert, question};
 use crate::clock::Millis;
 use crate::elicitation::Elicitation;
-use crate::ledger::{Ledger, SendKind, Sending};
+use crate::elicitation::Key;
+use crate::ledger::{Ledger, Noticed, SendDraft, SendKind, Sending};
 
 super::cases![
     a_room_gets_everything_in_order_and_one_thing_at_a_time,
@@ -19,6 +22,8 @@ super::cases![
     the_unsent_card_of_a_question_is_found,
     only_a_card_that_was_never_tried_is_withdrawn,
     what_failed_for_longest_is_known,
+    a_notice_is_found_by_the_message_it_replies_to,
+    a_notice_about_no_question_is_about_none,
 ];
 
 fn in_room(id: &str, room: &str) -> Elicitation {
@@ -248,4 +253,55 @@ fn what_failed_for_longest_is_known(ledger: &mut dyn Ledger) {
     assert!(ledger.mark_sent(b1.seq, "$b").unwrap());
     ledger.drop_sending(a1.seq, "M_FORBIDDEN").unwrap();
     assert_eq!(ledger.oldest_attempted().unwrap(), None);
+}
+
+fn reply(about: &Elicitation, kind: SendKind, to: &str) -> SendDraft {
+    let mut draft = draft(about, kind, "hm");
+    draft.content["m.relates_to"] = json!({ "m.in_reply_to": { "event_id": to } });
+    draft
+}
+
+fn a_notice_is_found_by_the_message_it_replies_to(ledger: &mut dyn Ledger) {
+    let (a, b) = two_rooms(ledger);
+    let (room, other) = (&a.question.room_id, &b.question.room_id);
+    for draft in [
+        reply(&a, SendKind::Card, "$m1"),
+        reply(&a, SendKind::Notice, "$m1"),
+        reply(&a, SendKind::NoticeEdit, "$m1"),
+        reply(&b, SendKind::Notice, "$m1"),
+    ] {
+        ledger.send(&draft, NOON).unwrap();
+    }
+    assert_eq!(ledger.notice_about(room, "$m2").unwrap(), None);
+    let found = ledger.notice_about(room, "$m1").unwrap().unwrap();
+    let expected = |event_id: Option<&str>, untried| Noticed {
+        seq: found.seq,
+        key: a.key().clone(),
+        event_id: event_id.map(str::to_owned),
+        untried,
+    };
+    assert_eq!(found, expected(None, true));
+    ledger.mark_attempted(found.seq, NOON).unwrap();
+    let tried = ledger.notice_about(room, "$m1").unwrap();
+    assert_eq!(tried, Some(expected(None, false)));
+    ledger.mark_sent(found.seq, "$n1").unwrap();
+    let sent = ledger.notice_about(room, "$m1").unwrap();
+    assert_eq!(sent, Some(expected(Some("$n1"), false)));
+    let elsewhere = ledger.notice_about(other, "$m1").unwrap().unwrap();
+    ledger.drop_sending(elsewhere.seq, "never mind").unwrap();
+    assert_eq!(ledger.notice_about(other, "$m1").unwrap(), None);
+}
+
+fn a_notice_about_no_question_is_about_none(ledger: &mut dyn Ledger) {
+    let a = insert(ledger, question(AGENT, "a"));
+    let room_id = &a.question.room_id;
+    let mut help = draft(&a, SendKind::Notice, "help");
+    help.key = Key::of_room(room_id);
+    ledger.send(&help, NOON).unwrap();
+    let row = head(ledger, &a).unwrap();
+    assert_eq!(row.draft.key, help.key);
+    assert!(row.draft.key.is_of_room());
+    assert!(!a.key().is_of_room());
+    ledger.mark_sent(row.seq, "$n1").unwrap();
+    assert_eq!(ledger.about(room_id, "$n1").unwrap(), []);
 }

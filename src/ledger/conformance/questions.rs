@@ -14,6 +14,7 @@ super::cases![
     a_card_is_visible_once_it_came_back,
     the_pending_questions_of_a_room_come_in_the_order_of_asking,
     rooms_are_known_as_long_as_they_have_questions,
+    what_was_closed_lately_in_a_room_is_found_in_the_order_it_was_asked,
     messages_of_the_bot_are_about_their_questions,
     a_tag_means_the_newest_question_that_has_it,
     tags_are_never_used_twice,
@@ -194,7 +195,7 @@ fn the_pending_questions_of_a_room_come_in_the_order_of_asking(ledger: &mut dyn 
 }
 
 fn rooms_are_known_as_long_as_they_have_questions(ledger: &mut dyn Ledger) {
-    assert_eq!(ledger.rooms().unwrap(), []);
+    assert_eq!(ledger.rooms(i64::MAX).unwrap(), []);
     let a = insert(ledger, question(AGENT, "a"));
     let b = insert(ledger, question(AGENT, "b"));
     let other = post(ledger, elsewhere(question(AGENT, "c")));
@@ -204,7 +205,7 @@ fn rooms_are_known_as_long_as_they_have_questions(ledger: &mut dyn Ledger) {
                 .settle(&closed(over, State::Cancelled, None))
                 .unwrap()
         );
-        let mut rooms = ledger.rooms().unwrap();
+        let mut rooms = ledger.rooms(i64::MAX).unwrap();
         rooms.sort();
         rooms
             .into_iter()
@@ -427,4 +428,45 @@ fn a_thing_is_said_once_to_a_person_about_a_question(ledger: &mut dyn Ledger) {
     assert!(!first(&a, "@mira:example.org", "sixth"));
     assert!(first(&a, "@tom:example.org", "sixth"));
     assert!(first(&theirs, "@mira:example.org", "sixth"));
+}
+
+fn what_was_closed_lately_in_a_room_is_found_in_the_order_it_was_asked(ledger: &mut dyn Ledger) {
+    let end = |id: &str, at| {
+        changed(question(AGENT, id), |it| {
+            it.state = State::Cancelled;
+            it.closed_at = Some(at);
+        })
+    };
+    for (id, at) in [("a", NOON + 2), ("b", NOON), ("c", NOON + 1)] {
+        insert(ledger, question(AGENT, id));
+        assert!(ledger.settle(&end(id, at)).unwrap());
+    }
+    insert(ledger, question(AGENT, "open"));
+    let over = insert(ledger, elsewhere(question(AGENT, "other")));
+    let other = changed(over, |it| {
+        it.state = State::Cancelled;
+        it.closed_at = Some(NOON + 9);
+    });
+    assert!(ledger.settle(&other).unwrap());
+    let mut since = |at| {
+        let closed = ledger.closed_in(ROOM, at).unwrap();
+        let ids = closed.iter().map(|it| it.key().id.clone());
+        ids.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(since(NOON), "a b c");
+    assert_eq!(since(NOON + 1), "a c");
+    assert_eq!(since(NOON + 3), "");
+    let rooms = ledger.rooms(NOON + 9).unwrap();
+    let here = |room: &str| rooms.iter().find(|(id, _)| id == room).unwrap().1;
+    assert!(here(ROOM), "one is open");
+    assert!(here(&other.question.room_id), "it was closed lately");
+    // Of many it is the last ones that count.
+    for number in 0..25_i64 {
+        let id = format!("m{number:02}");
+        insert(ledger, question(AGENT, &id));
+        assert!(ledger.settle(&end(&id, NOON + 100 + number)).unwrap());
+    }
+    let last = ledger.closed_in(ROOM, NOON).unwrap();
+    assert_eq!(last.len(), 20);
+    assert_eq!(last[0].key().id, "m05");
 }

@@ -2,7 +2,9 @@ use rusqlite::params;
 
 use super::SqliteLedger;
 use crate::clock::Millis;
-use crate::ledger::{Gap, Inbox, LedgerError, MOST_KEPT, Undecrypted};
+use crate::ledger::{
+    COMMANDS_WITHIN, Gap, Inbox, LedgerError, MOST_COMMANDS, MOST_KEPT, Undecrypted,
+};
 
 const SYNC_TOKEN: &str = "sync_token";
 
@@ -154,6 +156,21 @@ impl Inbox for SqliteLedger {
             [room_id, event_id],
         )?;
         Ok(())
+    }
+
+    fn may_command(&mut self, user_id: &str, now: Millis) -> Result<bool, LedgerError> {
+        let since = now.saturating_sub(COMMANDS_WITHIN);
+        // Those of a clock that was set back since are forgotten too.
+        self.change(
+            "DELETE FROM commands WHERE user_id = ?1 AND (at <= ?2 OR at > ?3)",
+            params![user_id, since, now],
+        )?;
+        let given = self.change(
+            "INSERT INTO commands (user_id, at) SELECT ?1, ?2
+             WHERE ?3 > (SELECT COUNT(*) FROM commands WHERE user_id = ?1)",
+            params![user_id, now, MOST_COMMANDS],
+        )?;
+        Ok(given == 1)
     }
 
     fn drop_undecrypted(&mut self, room_id: &str, event_id: &str) -> Result<(), LedgerError> {

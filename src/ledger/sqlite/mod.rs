@@ -18,7 +18,10 @@ use super::{Book, Ledger, LedgerError, Note};
 use crate::clock::Millis;
 
 /// The migrations, in order. One that was released is never changed.
-const MIGRATIONS: &[M<'_>] = &[M::up(include_str!("../migrations/001_first.sql"))];
+const MIGRATIONS: &[M<'_>] = &[
+    M::up(include_str!("../migrations/001_first.sql")),
+    M::up(include_str!("../migrations/002_talk.sql")),
+];
 
 /// How long another program that has the database may keep us waiting.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -294,6 +297,7 @@ impl Ledger for SqliteLedger {
                  (SELECT event_seq FROM deliveries WHERE state <> 'delivered')",
             "DELETE FROM seen WHERE seen_at < ?1",
             "DELETE FROM undecrypted WHERE heard_at < ?1",
+            "DELETE FROM commands WHERE at < ?1",
         ] {
             gone += self.change(sql, [before])? as u64;
         }

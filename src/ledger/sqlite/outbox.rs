@@ -3,7 +3,7 @@ use rusqlite::{Row, params};
 use super::{SqliteLedger, from_json, key_params, to_json};
 use crate::clock::{self, Millis};
 use crate::elicitation::Key;
-use crate::ledger::{LedgerError, Note, Outbox, SendDraft, SendKind, Sending};
+use crate::ledger::{LedgerError, Note, Noticed, Outbox, SendDraft, SendKind, Sending};
 
 const COLUMNS: &str =
     "seq, txn_id, room_id, origin, id, also, kind, content, attempts, attempted_at, created_at";
@@ -66,8 +66,9 @@ impl Stored {
 impl Outbox for SqliteLedger {
     fn send(&mut self, draft: &SendDraft, now: Millis) -> Result<(), LedgerError> {
         self.change(
-            "INSERT INTO outbox (txn_id, room_id, origin, id, also, kind, content, next_at, created_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)",
+            "INSERT INTO outbox
+                 (txn_id, room_id, origin, id, also, kind, content, next_at, created_at, replies_to)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, ?9)",
             params![
                 clock::fresh_id("elicit_"),
                 draft.room_id,
@@ -77,6 +78,7 @@ impl Outbox for SqliteLedger {
                 draft.kind.word(),
                 to_json("content", &draft.content)?,
                 now,
+                draft.replies_to(),
             ],
         )?;
         self.note(Note::Outbox(draft.room_id.clone()));
@@ -122,7 +124,8 @@ impl Outbox for SqliteLedger {
         ] {
             let sql = format!(
                 "INSERT INTO own_events (room_id, event_id, origin, id)
-                 SELECT room_id, event_id, {keys} WHERE seq = ?1 AND kind <> 'reaction'
+                 SELECT room_id, event_id, {keys}
+                 WHERE seq = ?1 AND kind <> 'reaction' AND outbox.origin <> ''
                  ON CONFLICT DO NOTHING"
             );
             self.change(&sql, [seq])?;
@@ -180,6 +183,30 @@ impl Outbox for SqliteLedger {
             &key_params(key)[..],
         )?;
         Ok(changed > 0)
+    }
+
+    fn notice_about(
+        &mut self,
+        room_id: &str,
+        event_id: &str,
+    ) -> Result<Option<Noticed>, LedgerError> {
+        self.first(
+            "SELECT seq, origin, id, event_id, state = 'pending' AND attempted_at IS NULL FROM outbox
+             WHERE room_id = ?1 AND replies_to = ?2 AND kind = 'notice' AND state <> 'dropped'
+             ORDER BY seq DESC LIMIT 1",
+            [room_id, event_id],
+            |row| {
+                Ok(Noticed {
+                    seq: row.get(0)?,
+                    key: Key {
+                        origin: row.get(1)?,
+                        id: row.get(2)?,
+                    },
+                    event_id: row.get(3)?,
+                    untried: row.get(4)?,
+                })
+            },
+        )
     }
 
     fn oldest_attempted(&mut self) -> Result<Option<Millis>, LedgerError> {

@@ -233,6 +233,14 @@ impl Questions for SqliteLedger {
         )
     }
 
+    fn closed_in(&mut self, room_id: &str, since: Millis) -> Result<Vec<Elicitation>, LedgerError> {
+        self.elicitations(
+            "WHERE seq IN (SELECT seq FROM elicitations WHERE room_id = ?1 AND closed_at >= ?2
+                 ORDER BY closed_at DESC, seq DESC LIMIT 20) ORDER BY seq",
+            params![room_id, since],
+        )
+    }
+
     fn pending_in(&mut self, room_id: &str) -> Result<Vec<Elicitation>, LedgerError> {
         self.elicitations(
             "WHERE room_id = ?1 AND state IN ('queued', 'open') ORDER BY seq",
@@ -248,10 +256,11 @@ impl Questions for SqliteLedger {
         Ok(found.is_some())
     }
 
-    fn rooms(&mut self) -> Result<Vec<(String, bool)>, LedgerError> {
+    fn rooms(&mut self, since: Millis) -> Result<Vec<(String, bool)>, LedgerError> {
         self.all(
-            "SELECT room_id, MAX(state IN ('queued', 'open')) FROM elicitations GROUP BY room_id",
-            [],
+            "SELECT room_id, MAX(state IN ('queued', 'open') OR closed_at >= ?1) FROM elicitations
+             GROUP BY room_id",
+            [since],
             |row| Ok((row.get(0)?, row.get(1)?)),
         )
     }

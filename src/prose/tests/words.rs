@@ -45,6 +45,31 @@ fn free_text() {
     assert_snapshot!("free_text_besides_options", both(&card(&besides, false)));
 }
 
+#[test]
+fn a_question_that_may_be_declined() {
+    let mut elicitation = example();
+    elicitation.question.decline = Some("!decline".to_owned());
+    assert_snapshot!("declinable", both(&card(&elicitation, false)));
+    assert_snapshot!("declinable_among_others", both(&card(&elicitation, true)));
+}
+
+#[test]
+fn answers_to_commands() {
+    let commands = crate::reply::Commands::new("!");
+    assert_snapshot!("help", both(&help(PLACE, &commands)));
+    let mut ending = bare("Which colour?", &["Red"]);
+    ending.question.expires_at = Some(AFTERNOON);
+    let both_open = [&example(), &ending];
+    assert_snapshot!("cards_open", both(&cards(PLACE, &both_open)));
+    assert_snapshot!("cards_none", both(&cards(PLACE, &[])));
+    assert_snapshot!(
+        "decline_which",
+        both(&how_to_decline(PLACE, &both_open, "!decline"))
+    );
+    assert_snapshot!("not_declinable", both(&not_declinable(PLACE, &ending)));
+    assert_snapshot!("read_later", both(&read_later()));
+}
+
 /// Markup, breaks, direction overrides, forged lists, right-to-left text.
 fn hostile() -> Elicitation {
     let mut elicitation = bare(

@@ -23,6 +23,7 @@ struct Asked {
     tag: &'static str,
     options: Options,
     free_text: bool,
+    declinable: bool,
     may_answer: bool,
     events: Vec<String>,
 }
@@ -34,6 +35,7 @@ fn asked(tag: &'static str, list: &[(&str, &str)]) -> Asked {
         tag,
         options: Options::new(&options(list)),
         free_text: false,
+        declinable: false,
         may_answer: true,
         events: vec![
             format!("${tag}-card"),
@@ -97,6 +99,7 @@ fn reading_by(bot: Bot<'_>, message: &Message<'_>, asked: &[Asked]) -> Reading {
             tag: asked.tag,
             options: &asked.options,
             free_text: asked.free_text,
+            declinable: asked.declinable,
             may_answer: asked.may_answer,
             events: &asked.events,
         })

@@ -66,6 +66,7 @@ async fn a_question_is_asked_posted_answered_and_told_as_one_object() {
             "encrypted": false,
             "sender_verified": null,
         },
+        "declined_by": null,
     });
     assert_eq!(object(&answered), expected);
 

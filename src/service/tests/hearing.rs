@@ -352,6 +352,67 @@ async fn a_person_is_told_once_per_question_that_they_cannot_be_read() {
     assert!(house.kept_locked().await.iter().all(|kept| kept.told));
 }
 
+/// A message whose key is missing for so long that its sender is told.
+async fn unreadable(house: &House) {
+    let kept = locked("@mira:x.org", "$m1");
+    for batch in [
+        Batch {
+            undecrypted: vec![kept.clone()],
+            ..Batch::default()
+        },
+        Batch {
+            unreadable: vec![kept],
+            ..Batch::default()
+        },
+    ] {
+        house.take_in(batch).await;
+    }
+}
+
+fn read_after_all(body: &str) -> Batch {
+    Batch {
+        heard: vec![mira("$m1", body)],
+        resolved: vec![(ROOM.to_owned(), "$m1".to_owned())],
+        ..Batch::default()
+    }
+}
+
+#[tokio::test]
+async fn the_word_that_a_message_could_not_be_read_is_taken_back_when_it_is() {
+    for body in ["1", "good morning"] {
+        let mut house = House::start().await;
+        house.open_question("e1").await;
+        unreadable(&house).await;
+        let notice = house.post().await.remove(0);
+        assert!(notice.body().contains("could not decrypt"));
+        house.take_in(read_after_all(body)).await;
+        house.take_in(read_after_all(body)).await;
+        let posted = house.post().await;
+        let edit = &posted[0];
+        assert_eq!(edit.kind(), SendKind::NoticeEdit);
+        let in_place = house.service.notice_in_place(&edit.sending.draft).await;
+        assert_eq!(in_place.unwrap(), Some(notice.event_id));
+        let new = &edit.sending.draft.content["m.new_content"];
+        assert_eq!(new["body"], "I have read this message by now.");
+        assert_eq!(new["msgtype"], "m.notice");
+        let after: Vec<SendKind> = posted[1..].iter().map(Posted::kind).collect();
+        let expected: &[SendKind] = match body {
+            "1" => &[SendKind::CardEdit, SendKind::Reaction],
+            _ => &[],
+        };
+        assert_eq!(after, expected, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn that_word_is_not_said_at_all_when_the_message_is_read_before_it_is_sent() {
+    let mut house = House::start().await;
+    house.open_question("e1").await;
+    unreadable(&house).await;
+    house.take_in(read_after_all("good morning")).await;
+    assert!(house.post().await.is_empty());
+}
+
 #[tokio::test]
 async fn a_message_that_is_read_late_is_not_for_a_question_that_was_asked_since() {
     let mut house = House::start().await;

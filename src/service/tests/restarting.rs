@@ -168,6 +168,9 @@ async fn life(restarts: bool) -> (Vec<(String, Value)>, Vec<String>, bool) {
             .map(|posted| posted.body().to_owned()),
     );
 
+    // Nobody can be answering any more who did not see how it ended.
+    story.step().await.a_minute_passes();
+    story.step().await.hear(vec![ben("$m8", "so be it")]).await;
     let house = story.step().await;
     let events = house.events("builder").await.into_iter();
     let told = events

@@ -151,7 +151,7 @@ fn a_reply_to_a_question_that_is_over_is_told_how_it_ended() {
     let over = |state| {
         with(first(), |elicitation| {
             elicitation.state = state;
-            elicitation.closed_at = Some(NOW);
+            elicitation.closed_at = Some(NOW - 60_000);
         })
     };
     for (known, end) in [
