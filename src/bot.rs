@@ -85,7 +85,7 @@ impl Bot {
             rooms.clone(),
             invited.clone(),
         );
-        let heard = heard.run(stopping.clone());
+        let heard = Box::pin(heard.run(stopping.clone()));
         parts.spawn(async { ("listener", heard.await.map_err(Into::into)) });
         let spoken = Speaker::new(client.clone(), service.clone()).run(stopping.clone());
         parts.spawn(async { ("speaker", spoken.await.map_err(Into::into)) });

@@ -22,7 +22,7 @@
 //! | [`matrix`] | the session, listening, speaking |
 //! | [`delivery`] | outcomes on their way to agents |
 //! | [`http`] | the agents' API |
-//! | [`config`], [`secret`], [`span`], [`clock`] | the configuration and the small things everything uses |
+//! | [`config`], [`secret`], [`span`], [`clock`], [`crash`] | the configuration and the small things everything uses |
 //! | [`bot`] | everything wired together |
 //! | [`sandbox`] | a throwaway homeserver, for the demo and the tests |
 //! | [`cli`] | one file a command |
@@ -32,6 +32,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod contract;
+pub mod crash;
 pub mod delivery;
 pub mod desk;
 pub mod elicitation;

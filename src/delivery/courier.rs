@@ -10,6 +10,7 @@ use tokio::task::{JoinError, JoinSet};
 use super::webhook::{Hook, Outcome};
 use super::{backoff, woken};
 use crate::clock::{self, Millis};
+use crate::crash;
 use crate::ledger::{Book, Delivery, Ledger, LedgerError};
 
 /// So many calls to one agent at a time.
@@ -109,7 +110,9 @@ impl Courier {
 
     /// Calls the webhook once and notes how it went. Gives back the delivery's number.
     async fn carry(self: Arc<Self>, delivery: Delivery) -> i64 {
+        crash::point("deliver.due");
         let outcome = self.hook.post(&delivery.event, clock::now()).await;
+        crash::point("deliver.posted");
         let now = clock::now();
         let age = now.saturating_sub(delivery.created_at);
         let next = decide(
@@ -128,6 +131,7 @@ impl Courier {
             self.complain(&error);
             tokio::time::sleep(LEDGER_PAUSE).await;
         }
+        crash::point("deliver.marked");
         delivery.seq
     }
 

@@ -16,6 +16,7 @@ use std::thread;
 use tokio::sync::{broadcast, oneshot};
 
 use super::{Ledger, LedgerError, SqliteLedger};
+use crate::crash;
 use crate::elicitation::Key;
 
 #[cfg(test)]
@@ -182,7 +183,9 @@ fn write_all(
                 None
             };
         }
+        crash::point("commit.before");
         let committed = begun.and_then(|()| ledger.commit().map_err(|error| error.to_string()));
+        crash::point("commit.after");
         if committed.is_ok() {
             for note in ledger.take_notes() {
                 let _ = notes.send(note);

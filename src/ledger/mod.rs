@@ -27,7 +27,7 @@ pub use announcements::Announcements;
 pub use apply::{HasWebhook, apply};
 pub use book::{Book, Note};
 pub use inbox::{COMMANDS_WITHIN, Inbox, MOST_COMMANDS, MOST_KEPT};
-pub use outbox::Outbox;
+pub use outbox::{LONGEST_WAIT, Outbox};
 pub use questions::{MOST_TOLD, Questions};
 pub use records::{Asked, Delivery, Event, Gap, Noticed, Page, Sending, Sought, Undecrypted};
 pub use sqlite::{SqliteLedger, open};

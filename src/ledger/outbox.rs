@@ -6,12 +6,16 @@ use crate::clock::Millis;
 use crate::desk::SendDraft;
 use crate::elicitation::Key;
 
+/// Nothing is put off for longer than this, in milliseconds.
+pub const LONGEST_WAIT: Millis = 15 * 60 * 1000;
+
 /// What is to be sent to rooms, in order, each row under a transaction id fixed for ever.
 pub trait Outbox {
     /// Queues something to be sent to a room. Its transaction id is fixed here, for ever.
     fn send(&mut self, draft: &SendDraft, now: Millis) -> Result<(), LedgerError>;
 
-    /// The oldest unsent row of each room whose time has come, and when the next one is due.
+    /// The oldest unsent row of each room whose time has come, and when the next one is due. One
+    /// that is to wait for longer than [`LONGEST_WAIT`] is due as well: the clock was set back.
     fn sendings_due(&mut self, now: Millis) -> Result<(Vec<Sending>, Option<Millis>), LedgerError>;
 
     /// Notes that a row is about to be sent: after a crash it may be in the room already. `false`

@@ -5,6 +5,7 @@ mod gaps;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::StreamExt as _;
 use matrix_sdk::config::SyncSettings;
 use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::ruma::api::client::filter::FilterDefinition;
@@ -20,6 +21,7 @@ use self::gaps::FILL_AGAIN;
 use super::hear::{Away, Ear, Listened};
 use super::rooms::{self, JoinedRooms};
 use crate::clock::{self, Millis};
+use crate::crash;
 use crate::desk::{Bot, Interest};
 use crate::ledger::{Gap, LedgerError, Undecrypted};
 use crate::service::{Batch, Service};
@@ -95,8 +97,29 @@ impl Listener {
     pub async fn run(self, stopping: watch::Receiver<bool>) -> Result<(), ListenError> {
         let listener = Arc::new(self);
         let filling = listener.clone().fill_holes(stopping.clone());
-        tokio::try_join!(listener.hear(stopping), filling)?;
+        let unlocking = listener.unlock_on_keys(stopping.clone());
+        tokio::try_join!(listener.hear(stopping), filling, unlocking)?;
         Ok(())
+    }
+
+    /// Tries kept messages again when keys come by another way than a sync: from the backup.
+    async fn unlock_on_keys(&self, mut stopping: watch::Receiver<bool>) -> Result<(), ListenError> {
+        if !self.service.first_sync().await {
+            return Ok(());
+        }
+        let encryption = self.client.encryption();
+        let Some(keys) = encryption.room_keys_received_stream().await else {
+            return Ok(());
+        };
+        tokio::pin!(keys);
+        loop {
+            tokio::select! {
+                _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
+                // Whoever falls behind tries everything as well.
+                some = keys.next() => if some.is_none() { return Ok(()) },
+            }
+            self.unlock_all().await?;
+        }
     }
 
     /// One sync after the other.
@@ -123,8 +146,10 @@ impl Listener {
             };
             let invited = match synced.map_err(|_| ListenError::Hung)? {
                 Ok(response) => {
+                    crash::point("sync.received");
                     token = Some(response.next_batch.clone());
                     self.take_in(&response, anew).await?;
+                    crash::point("sync.taken_in");
                     !response.rooms.invited.is_empty()
                 }
                 // The token has not moved: it is asked for again.
@@ -341,7 +366,7 @@ impl Listener {
     async fn look_again(&self) -> Result<Duration, ListenError> {
         let now = clock::now();
         let heard_until = self.service.health().all_heard_until();
-        let (locked, due) = self
+        let due = self
             .service
             .book()
             .read(move |ledger| {
@@ -349,25 +374,40 @@ impl Listener {
                 let unheard = due
                     .iter()
                     .any(|elicitation| elicitation.question.expires_at > heard_until);
-                let due = if unheard { Some(now) } else { next };
-                Ok::<_, LedgerError>((ledger.undecrypted()?, due))
+                Ok::<_, LedgerError>(if unheard { Some(now) } else { next })
             })
             .await?;
-        let mut batch = Batch::default();
         let mut hold = LONG_POLL;
         if let Some(deadline) = due {
             // Whether an answer came in time is known once the homeserver was asked after it.
             let left = deadline.saturating_sub(now).max(0).unsigned_abs();
             hold = Duration::from_millis(left).clamp(SHORT_POLL, LONG_POLL);
         }
+        if let Some(patience) = self.unlock_all().await? {
+            hold = patience.clamp(SHORT_POLL, hold.max(SHORT_POLL));
+        }
+        Ok(hold)
+    }
+
+    /// Tries all kept messages again. How long the first of them may still stay unread before its
+    /// room is told.
+    async fn unlock_all(&self) -> Result<Option<Duration>, ListenError> {
+        let now = clock::now();
+        let locked = self
+            .service
+            .book()
+            .read(|ledger| ledger.undecrypted())
+            .await?;
+        let mut batch = Batch::default();
+        let mut soonest: Option<Duration> = None;
         for kept in locked {
             let patience = self.unlock(kept, now, &mut batch).await;
-            hold = patience.map_or(hold, |patience| patience.clamp(SHORT_POLL, hold));
+            soonest = soonest.into_iter().chain(patience).min();
         }
         if !batch.is_empty() {
             self.commit(batch).await?;
         }
-        Ok(hold)
+        Ok(soonest)
     }
 
     /// Tries a kept message again. How long its key may still take before the room is told; `None`

@@ -24,6 +24,7 @@ use matrix_sdk::{Client, HttpError, SessionMeta, SessionTokens, SqliteStoreConfi
 use matrix_sdk_base::{StateStoreDataKey, StateStoreDataValue};
 
 use crate::config::MatrixConfig;
+use crate::crash;
 
 const SESSION: &str = "session.json";
 const KEY: &str = "store.key";
@@ -135,6 +136,7 @@ pub async fn connect(config: &MatrixConfig, token: Option<&str>) -> Result<Clien
 /// Logs in and lays the session's folder, in one step.
 async fn set_up(config: &MatrixConfig, folder: &Path) -> Result<(), SessionError> {
     let session = first_session(config).await?;
+    crash::point("login.done");
     let fresh = config.data_dir.join("matrix.new");
     if fresh.exists() {
         fs::remove_dir_all(&fresh).map_err(|error| disk(&fresh, &error))?;
@@ -143,7 +145,9 @@ async fn set_up(config: &MatrixConfig, folder: &Path) -> Result<(), SessionError
     make_private(&fresh)?;
     write_private(&fresh.join(KEY), &rand::random::<[u8; 32]>())?;
     write_session(&fresh, &session)?;
-    fs::rename(&fresh, folder).map_err(|error| disk(folder, &error))
+    fs::rename(&fresh, folder).map_err(|error| disk(folder, &error))?;
+    crash::point("login.kept");
+    Ok(())
 }
 
 /// The very first session, from the password or the configured token. Nothing is stored here.

@@ -5,7 +5,7 @@
 //! room, and sent again under the same transaction id only if it is not there.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use matrix_sdk::room::MessagesOptions;
@@ -18,6 +18,7 @@ use tokio::task::JoinSet;
 
 use crate::clock::{self, Millis};
 use crate::contract::CARD_KEY;
+use crate::crash;
 use crate::desk::SendKind;
 use crate::elicitation::Key;
 use crate::ledger::{LedgerError, Note, Sending};
@@ -28,6 +29,8 @@ use crate::service::Service;
 const PATIENCE: Millis = 2_000;
 /// The longest wait between two tries.
 const LONGEST_WAIT: Millis = 60_000;
+/// The longest wait that the homeserver may ask for.
+const LONGEST_ASKED_FOR: Millis = 10 * 60_000;
 /// How far back a row that may have been sent already is looked for.
 const PAGES: usize = 20;
 
@@ -35,8 +38,8 @@ const PAGES: usize = 20;
 pub struct Speaker {
     client: Client,
     service: Arc<Service>,
-    /// Rows attempted before this moment were attempted by a process that is gone.
-    started_at: Millis,
+    /// The rows that this process attempted. Any other that was attempted was by one that is gone.
+    attempted: Mutex<HashSet<i64>>,
 }
 
 /// What came of one try.
@@ -59,11 +62,10 @@ enum Outcome {
 impl Speaker {
     /// A speaker for a session.
     pub fn new(client: Client, service: Arc<Service>) -> Arc<Self> {
-        let started_at = service.health().started_at();
         Arc::new(Self {
             client,
             service,
-            started_at,
+            attempted: Mutex::default(),
         })
     }
 
@@ -127,6 +129,7 @@ impl Speaker {
     async fn say(&self, sending: Sending) -> Result<(), LedgerError> {
         let seq = sending.seq;
         let room_id = sending.draft.room_id.clone();
+        crash::point("send.due");
         match self.try_to_send(&sending).await? {
             Outcome::Sent(event_id) => {
                 if sending.draft.kind == SendKind::Card {
@@ -136,18 +139,24 @@ impl Speaker {
                         "{id} of {origin} is in {room_id}"
                     );
                 }
-                self.service.sent(sending, event_id).await
+                crash::point("send.sent");
+                self.service.sent(sending, event_id).await?;
+                crash::point("send.marked");
+                self.attempted_here().remove(&seq);
+                Ok(())
             }
             Outcome::Refused(why) => {
                 tracing::warn!(
                     room.id = %room_id, sending.seq = seq, why,
                     "{room_id} refuses a message for good: {why}"
                 );
+                self.attempted_here().remove(&seq);
                 self.service.refused(sending, why).await
             }
             Outcome::Failed { why, retry_after } => {
                 let attempt = sending.attempts.saturating_add(1);
-                let wait_ms = retry_after.unwrap_or_else(|| backoff(attempt));
+                let asked_for = retry_after.map(|wait| wait.clamp(0, LONGEST_ASKED_FOR));
+                let wait_ms = asked_for.unwrap_or_else(|| backoff(attempt));
                 tracing::warn!(
                     room.id = %room_id, sending.seq = seq, sending.attempt = attempt, wait_ms, error = why,
                     "sending to {room_id} failed; next try in {wait_ms} ms"
@@ -162,6 +171,12 @@ impl Speaker {
             }
             Outcome::Settled => Ok(()),
         }
+    }
+
+    fn attempted_here(&self) -> MutexGuard<'_, HashSet<i64>> {
+        self.attempted
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     async fn hold(&self, seq: i64, why: &'static str) -> Result<(), LedgerError> {
@@ -192,7 +207,8 @@ impl Speaker {
         if let Some(not_yet) = self.not_yet(&room, sending.draft.kind).await {
             return Ok(not_yet);
         }
-        if sending.attempted_at.is_some_and(|at| at < self.started_at) {
+        let own = self.attempted_here().contains(&sending.seq);
+        if sending.attempted_at.is_some() && !own {
             // The homeserver's answer may have been lost with the process that sent it.
             match find_sent(&room, sending).await {
                 Ok(Some(event_id)) => return Ok(Outcome::Sent(event_id)),
@@ -213,6 +229,8 @@ impl Speaker {
         if !attempted.await? {
             return Ok(Outcome::Settled);
         }
+        self.attempted_here().insert(seq);
+        crash::point("send.attempted");
         let txn_id = OwnedTransactionId::from(sending.txn_id.as_str());
         let event_type = sending.draft.kind.event_type();
         Ok(

@@ -108,9 +108,10 @@ fn how_to_answer(elicitation: &Elicitation, buttons: usize, show_tag: bool) -> V
     }
     if let Some(decline) = &question.decline {
         let mut line = vec!["If you would rather not answer, type ".into()];
-        let command = match show_tag {
-            true => format!("{decline} {}", elicitation.tag),
-            false => decline.clone(),
+        let command = if show_tag {
+            format!("{decline} {}", elicitation.tag)
+        } else {
+            decline.clone()
         };
         line.extend([Span::Code(command), ".".into()]);
         lines.push(line);

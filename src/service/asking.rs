@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use super::{RoomFacts, RoomTrouble, Service};
 use crate::clock::{self, Millis};
 use crate::config::AgentConfig;
+use crate::crash;
 use crate::desk::{self, Ask, Asker, Fault, Watch};
 use crate::elicitation::{Elicitation, Key, State};
 use crate::ledger::{self, Gap, Ledger, LedgerError};
@@ -124,6 +125,7 @@ impl Service {
     /// See [`AskError`]; nothing was stored then.
     pub async fn ask(&self, agent: &str, ask: Ask) -> Result<Asked, AskError> {
         ask.check()?;
+        crash::point("ask.received");
         let fingerprint = ask.fingerprint();
         // A repeat is answered whatever has become of the room since.
         let repeat = {
@@ -196,6 +198,7 @@ impl Service {
             .book
             .write(move |ledger| store(ledger).map(|asked| (asked, asking)))
             .await?;
+        crash::point("ask.stored");
         Ok(asked)
     }
 

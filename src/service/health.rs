@@ -17,7 +17,6 @@ const NEVER: Millis = i64::MIN;
 /// The vital signs of the process.
 #[derive(Debug)]
 pub struct Health {
-    started_at: Millis,
     synced_at: AtomicI64,
     heard_until: AtomicI64,
     stuck_since: AtomicI64,
@@ -33,21 +32,21 @@ pub struct Readiness {
     pub reasons: Vec<String>,
 }
 
+impl Default for Health {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Health {
     /// The health of a process that has just started.
-    pub fn new(now: Millis) -> Self {
+    pub fn new() -> Self {
         Self {
-            started_at: now,
             synced_at: AtomicI64::new(NEVER),
             heard_until: AtomicI64::new(NEVER),
             stuck_since: AtomicI64::new(NEVER),
             hopeless: RwLock::new(None),
         }
-    }
-
-    /// When the process started.
-    pub fn started_at(&self) -> Millis {
-        self.started_at
     }
 
     /// Notes a sync that was committed.
@@ -118,7 +117,7 @@ mod tests {
 
     #[test]
     fn it_is_ready_from_the_first_sync_until_the_deadline() {
-        let health = Health::new(0);
+        let health = Health::new();
         assert_eq!(
             health.readiness(1).reasons,
             ["no sync with the homeserver yet"]
@@ -133,7 +132,7 @@ mod tests {
 
     #[test]
     fn a_stuck_message_makes_it_unready_until_it_is_sent() {
-        let health = Health::new(0);
+        let health = Health::new();
         health.synced(SEND_DEADLINE);
         health.stuck(Some(0));
         assert!(health.readiness(SEND_DEADLINE).ready);
@@ -147,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_hopeless_process_says_why() {
-        let health = Health::new(0);
+        let health = Health::new();
         health.synced(0);
         health.give_up("the access token is no longer valid");
         assert_eq!(

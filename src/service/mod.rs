@@ -107,7 +107,7 @@ impl Service {
             book,
             rooms,
             watch: Arc::new(RwLock::new(watch)),
-            health: Health::new(clock::now()),
+            health: Health::new(),
             stopping,
         }))
     }

@@ -1,17 +1,23 @@
 //! The bot is ended at any moment, over and over, while people and agents talk: nothing is lost,
 //! nothing happens twice.
 
+use std::io::Write as _;
 use std::time::Duration;
 
+use futures_util::{StreamExt as _, stream};
+use matrix_elicit::crash::POINTS;
 use reqwest::{Method, StatusCode};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use crate::scene::{Corner, Stage, at_rest, count, one_of_each, question, told, traces};
-use crate::support::{Api, BotProcess, homeserver, soon};
+use crate::scene::{
+    Corner, Someone, Stage, at_rest, count, one_of_each, question, rests, told, traces,
+};
+use crate::support::{Api, BotConfig, BotProcess, SOON, WebhookSink, homeserver, soon};
 
-/// How many times the bot is killed in the test of random moments; more if this variable says so.
-const KILLS: usize = 15;
+/// How many times the bot is killed in the test of random moments; as this variable says, if it is
+/// there.
+const KILLS: usize = 100;
 const KILLS_FROM: &str = "MATRIX_ELICIT_TEST_KILLS";
 /// How many questions are open at once in each of its rooms.
 const AT_ONCE: usize = 3;
@@ -129,6 +135,12 @@ async fn nothing_is_lost_while(disturb: impl AsyncFnOnce(&mut BotProcess)) -> us
     expected.len() / 2
 }
 
+/// Says something that is shown also when the test passes.
+fn report(what: &str) {
+    let mut shown = std::io::stderr();
+    writeln!(shown, "{what}").unwrap();
+}
+
 fn some_time(below: u64) -> Duration {
     Duration::from_millis(rand::random_range(0..below))
 }
@@ -154,9 +166,9 @@ async fn kills_at_any_moment_lose_nothing_and_repeat_nothing() {
         }
     })
     .await;
-    println!(
+    report(&format!(
         "{questions} questions through {kills} kills, {while_starting} of them while starting"
-    );
+    ));
     assert!(questions > 0);
 }
 
@@ -172,4 +184,83 @@ async fn orderly_ends_in_the_middle_of_talk_lose_nothing_and_repeat_nothing() {
         }
     })
     .await;
+}
+
+/// The most times that a run passes a point before later times are left to the random kills: how
+/// often it syncs is up to the homeserver.
+const MOST_TIMES: usize = 12;
+/// How many bots die at once.
+const SIDE_BY_SIDE: usize = 4;
+
+/// One question from the first login to the last mark, with a bot that dies the `time`th time it
+/// passes this point. Whether it did.
+async fn a_question_with_a_death_at(point: &'static str, time: usize) -> bool {
+    let synapse = homeserver().await;
+    let sink = WebhookSink::start().await;
+    let config = BotConfig::new(synapse).await.with_webhook(&sink);
+    let who = Someone::new(synapse, "ada", false).await;
+    let room = who.make_room(&[config.user_id()]).await;
+    let mut bot = BotProcess::start_to_die_at(config, format!("{point}#{time}"));
+    let api = bot.api();
+    let life = async {
+        insist_on_asking(&api, &question(&room, "e1")).await;
+        let open = insist_on(&api, "e1", "open").await;
+        let card = open["event_id"].as_str().unwrap().to_owned();
+        let answer = who.reply(&room, &card, "2").await;
+        let answered = insist_on(&api, "e1", "answered").await;
+        assert_eq!(answered["answer"]["event_id"], *answer, "{point}#{time}");
+        assert_eq!(answered["answer"]["option"]["number"], 2);
+        assert_eq!(answered["event_id"], *card);
+        (card, answer)
+    };
+    let mut died = 0;
+    let pair = {
+        tokio::pin!(life);
+        loop {
+            tokio::select! {
+                pair = &mut life => break pair,
+                () = tokio::time::sleep(Duration::from_millis(20)) => died += usize::from(bot.revive()),
+            }
+        }
+    };
+    let resting = async {
+        while !rests(&bot) {
+            died += usize::from(bot.revive());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let rested = tokio::time::timeout(SOON, resting).await;
+    assert!(rested.is_ok(), "{point}#{time}: something is never sent");
+    died += usize::from(bot.revive());
+    let left = traces(who.plain(), &room, bot.user_id()).await;
+    assert_eq!(left, one_of_each(&[pair]), "{point}#{time}");
+    let told: Vec<(String, String)> = told(&sink)
+        .into_iter()
+        .map(|(id, kind, _)| (id, kind))
+        .collect();
+    let expected =
+        ["elicitation.answered", "elicitation.open"].map(|kind| ("e1".to_owned(), kind.to_owned()));
+    assert_eq!(told, expected, "{point}#{time}");
+    assert!(
+        died <= 1,
+        "{point}#{time} died {died} times:\n{}",
+        bot.log()
+    );
+    died == 1
+}
+
+/// Walks every point, and every time that one question passes it.
+#[tokio::test]
+async fn a_death_at_any_point_of_a_questions_way_loses_nothing_and_repeats_nothing() {
+    let walks = stream::iter(POINTS).map(async |point| {
+        let mut times = 0;
+        while times < MOST_TIMES && a_question_with_a_death_at(point, times + 1).await {
+            times += 1;
+        }
+        assert!(times > 0, "no question passes {point}");
+        times
+    });
+    let walked: Vec<usize> = walks.buffer_unordered(SIDE_BY_SIDE).collect().await;
+    let deaths: usize = walked.iter().sum();
+    report(&format!("{deaths} deaths at {} points", POINTS.len()));
 }

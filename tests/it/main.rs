@@ -6,6 +6,7 @@ mod crashes;
 mod demo;
 mod encrypted_room;
 mod endings;
+mod keys;
 mod kills;
 mod plain_room;
 mod relay;

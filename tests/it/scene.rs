@@ -152,15 +152,14 @@ pub fn count(bot: &BotProcess, sql: &str) -> i64 {
 
 /// Waits until nothing is left to be sent to rooms or agents.
 pub async fn at_rest(bot: &BotProcess) {
-    soon("everything to be sent", async || {
-        let left = count(
-            bot,
-            "SELECT (SELECT COUNT(*) FROM outbox WHERE state = 'pending')
-                  + (SELECT COUNT(*) FROM deliveries WHERE state = 'pending')",
-        );
-        (left == 0).then_some(())
-    })
-    .await;
+    soon("everything to be sent", async || rests(bot).then_some(())).await;
+}
+
+/// Whether nothing is left to be sent to rooms or agents.
+pub fn rests(bot: &BotProcess) -> bool {
+    let left = "SELECT (SELECT COUNT(*) FROM outbox WHERE state = 'pending')
+                     + (SELECT COUNT(*) FROM deliveries WHERE state = 'pending')";
+    count(bot, left) == 0
 }
 
 /// What the bot has put into a room, by what it is about.

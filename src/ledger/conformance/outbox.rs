@@ -14,6 +14,7 @@ super::cases![
     a_room_gets_everything_in_order_and_one_thing_at_a_time,
     a_row_that_is_put_off_holds_up_its_room_alone,
     a_row_is_due_at_its_time,
+    a_clock_that_was_set_back_holds_nothing_up,
     a_row_keeps_its_transaction_id_and_its_first_attempt,
     a_row_is_sent_once,
     a_dropped_row_lets_the_next_one_go,
@@ -103,6 +104,20 @@ fn a_row_is_due_at_its_time(ledger: &mut dyn Ledger) {
     assert_eq!(due(ledger, 9), (String::new(), Some(10)));
     assert_eq!(due(ledger, 10), ("a1".to_owned(), Some(20)));
     assert_eq!(due(ledger, 20), ("a1, b1".to_owned(), None));
+}
+
+fn a_clock_that_was_set_back_holds_nothing_up(ledger: &mut dyn Ledger) {
+    let (a, b) = two_rooms(ledger);
+    say(ledger, &a, "a1");
+    say(ledger, &b, "b1");
+    let (rows, _) = ledger.sendings_due(NOON).unwrap();
+    ledger.postpone(rows[0].seq, NOON + 60_000, "busy").unwrap();
+    ledger
+        .hold(rows[1].seq, NOON + 2_000, "nobody there")
+        .unwrap();
+    let hour = 3_600_000;
+    assert_eq!(due(ledger, 0), (String::new(), Some(2_000)));
+    assert_eq!(due(ledger, -hour), ("a1, b1".to_owned(), None));
 }
 
 fn a_row_keeps_its_transaction_id_and_its_first_attempt(ledger: &mut dyn Ledger) {

@@ -3,7 +3,9 @@ use rusqlite::{Row, params};
 use super::{SqliteLedger, from_json, key_params, to_json};
 use crate::clock::{self, Millis};
 use crate::elicitation::Key;
-use crate::ledger::{LedgerError, Note, Noticed, Outbox, SendDraft, SendKind, Sending};
+use crate::ledger::{
+    LONGEST_WAIT, LedgerError, Note, Noticed, Outbox, SendDraft, SendKind, Sending,
+};
 
 const COLUMNS: &str =
     "seq, txn_id, room_id, origin, id, also, kind, content, attempts, attempted_at, created_at";
@@ -88,15 +90,19 @@ impl Outbox for SqliteLedger {
     fn sendings_due(&mut self, now: Millis) -> Result<(Vec<Sending>, Option<Millis>), LedgerError> {
         let heads = "state = 'pending' AND seq IN
             (SELECT MIN(seq) FROM outbox WHERE state = 'pending' GROUP BY room_id)";
-        let sql =
-            format!("SELECT {COLUMNS} FROM outbox WHERE {heads} AND next_at <= ?1 ORDER BY seq");
+        let sql = format!(
+            "SELECT {COLUMNS} FROM outbox WHERE {heads} AND (next_at <= ?1 OR next_at > ?2) ORDER BY seq"
+        );
+        let farthest = now.saturating_add(LONGEST_WAIT);
         let due = self
-            .all(&sql, [now], Stored::from_row)?
+            .all(&sql, [now, farthest], Stored::from_row)?
             .into_iter()
             .map(Stored::read)
             .collect::<Result<_, _>>()?;
-        let sql = format!("SELECT MIN(next_at) FROM outbox WHERE {heads} AND next_at > ?1");
-        Ok((due, self.number(&sql, [now])?))
+        let sql = format!(
+            "SELECT MIN(next_at) FROM outbox WHERE {heads} AND next_at > ?1 AND next_at <= ?2"
+        );
+        Ok((due, self.number(&sql, [now, farthest])?))
     }
 
     fn mark_attempted(&mut self, seq: i64, now: Millis) -> Result<bool, LedgerError> {

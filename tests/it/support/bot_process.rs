@@ -124,6 +124,8 @@ impl BotConfig {
 pub struct BotProcess {
     config: BotConfig,
     child: Option<Child>,
+    /// Where the next process is to die.
+    die_at: Option<String>,
 }
 
 impl BotProcess {
@@ -136,12 +138,40 @@ impl BotProcess {
 
     /// Starts it without waiting for anything.
     pub fn start_unready(config: BotConfig) -> Self {
-        let mut bot = Self {
-            config,
-            child: None,
-        };
+        let mut bot = Self::down(config);
         bot.launch();
         bot
+    }
+
+    /// Starts it as one that dies at a point of `crash::POINTS`: `send.sent#2`.
+    pub fn start_to_die_at(config: BotConfig, point: String) -> Self {
+        let mut bot = Self::down(config);
+        bot.die_at = Some(point);
+        bot.launch();
+        bot
+    }
+
+    fn down(config: BotConfig) -> Self {
+        Self {
+            config,
+            child: None,
+            die_at: None,
+        }
+    }
+
+    /// Starts it again without waiting for anything.
+    pub fn start_again_unready(&mut self) {
+        self.launch();
+    }
+
+    /// Starts it again if it has ended by itself; whether it had.
+    pub fn revive(&mut self) -> bool {
+        let ended = self.ended().is_some();
+        if ended {
+            self.child = None;
+            self.launch();
+        }
+        ended
     }
 
     /// Starts it after [`BotProcess::kill9`] or [`BotProcess::terminate`], and waits until it is
@@ -255,7 +285,11 @@ impl BotProcess {
             .create(true)
             .open(self.config.log())
             .unwrap();
-        let child = Command::new(env!("CARGO_BIN_EXE_matrix-elicit"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_matrix-elicit"));
+        if let Some(point) = self.die_at.take() {
+            command.env(matrix_elicit::crash::DIE_AT, point);
+        }
+        let child = command
             .arg("run")
             .arg("--config")
             .arg(self.config.file())
