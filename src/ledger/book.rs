@@ -29,7 +29,7 @@ mod tests;
 /// The most requests that share one transaction.
 const GROUP: usize = 256;
 /// How many notes a slow listener may fall behind before it has to look for itself.
-const NOTES: usize = 1024;
+const NOTES: usize = 8192;
 
 /// What a commit changed, for those who wait for it. Only a hint to look: whoever lags behind
 /// looks at everything.

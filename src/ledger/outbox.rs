@@ -18,6 +18,14 @@ pub trait Outbox {
     /// that is to wait for longer than [`LONGEST_WAIT`] is due as well: the clock was set back.
     fn sendings_due(&mut self, now: Millis) -> Result<(Vec<Sending>, Option<Millis>), LedgerError>;
 
+    /// The oldest unsent row of one room, and when its time has come; as for
+    /// [`Outbox::sendings_due`], that is at once for one that would wait too long.
+    fn next_sending(
+        &mut self,
+        room_id: &str,
+        now: Millis,
+    ) -> Result<Option<(Sending, Millis)>, LedgerError>;
+
     /// Notes that a row is about to be sent: after a crash it may be in the room already. `false`
     /// when it is not to be sent any more; it may have been withdrawn since it was due.
     fn mark_attempted(&mut self, seq: i64, now: Millis) -> Result<bool, LedgerError>;

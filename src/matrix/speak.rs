@@ -4,7 +4,7 @@
 //! the homeserver's answer and the mark leaves the row attempted: it is then looked for in the
 //! room, and sent again under the same transaction id only if it is not there.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -28,7 +28,13 @@ use crate::service::Service;
 /// How often a row that waits for the room (for a first person to join, say) is looked at again.
 const PATIENCE: Millis = 2_000;
 /// The longest wait between two tries.
-const LONGEST_WAIT: Millis = 60_000;
+const LONGEST_PAUSE: Millis = 60_000;
+/// The most rooms that are spoken in at once.
+const AT_ONCE: usize = 64;
+/// How often it is looked in which rooms something is to be said, whatever was heard of it.
+const LOOK_AT_ALL: Duration = Duration::from_secs(30);
+/// How often it is looked whether something is stuck.
+const LOOK_FOR_STUCK: Duration = Duration::from_secs(1);
 /// The longest wait that the homeserver may ask for.
 const LONGEST_ASKED_FOR: Millis = 10 * 60_000;
 /// How far back a row that may have been sent already is looked for.
@@ -82,40 +88,50 @@ impl Speaker {
             return Ok(());
         }
         let mut notes = self.service.book().notes();
-        let mut busy: HashSet<String> = HashSet::new();
-        let mut tasks: JoinSet<(String, Result<(), LedgerError>)> = JoinSet::new();
+        let mut rooms = Rooms::default();
+        let mut tasks: JoinSet<(String, Result<Option<Millis>, LedgerError>)> = JoinSet::new();
+        let mut look = tokio::time::interval(LOOK_AT_ALL);
+        let mut watch = tokio::time::interval(LOOK_FOR_STUCK);
         loop {
-            let now = clock::now();
-            let (due, next, stuck) = self
-                .service
-                .book()
-                .read(move |ledger| {
-                    let (due, next) = ledger.sendings_due(now)?;
-                    Ok::<_, LedgerError>((due, next, ledger.oldest_attempted()?))
-                })
-                .await?;
-            self.service.health().stuck(stuck);
-            for sending in due {
-                let room_id = sending.draft.room_id.clone();
-                if busy.insert(room_id.clone()) {
-                    let speaker = self.clone();
-                    tasks.spawn(async move { (room_id, speaker.say(sending).await) });
-                }
+            rooms.wake_due(clock::now());
+            while tasks.len() < AT_ONCE
+                && let Some(room_id) = rooms.next()
+            {
+                let speaker = self.clone();
+                tasks.spawn(async move {
+                    let outcome = speaker.speak_in(&room_id).await;
+                    (room_id, outcome)
+                });
             }
-            let wait = next.map_or(PATIENCE * 5, |at| {
-                at.saturating_sub(now).clamp(10, PATIENCE * 5)
+            let wait = rooms.next_due().map_or(PATIENCE, |at| {
+                at.saturating_sub(clock::now()).clamp(10, PATIENCE)
             });
-            let wait = Duration::from_millis(wait.unsigned_abs());
             tokio::select! {
-                _ = stopping.wait_for(|&stopping| stopping) => break,
+                () = told_to_stop(&mut stopping) => break,
                 Some(done) = tasks.join_next() => {
                     // A task that panics is a bug that must not go unseen.
                     let (room_id, outcome) = done.map_err(|error| LedgerError::Store(error.to_string()))?;
-                    busy.remove(&room_id);
-                    outcome?;
+                    rooms.done(room_id, outcome?);
                 }
-                () = new_work(&mut notes) => {}
-                () = tokio::time::sleep(wait) => {}
+                note = notes.recv() => match note {
+                    Ok(Note::Outbox(room_id)) => rooms.wake(room_id),
+                    Ok(_) => {}
+                    // Whoever falls behind looks at everything.
+                    Err(RecvError::Lagged(_)) => look.reset_immediately(),
+                    Err(RecvError::Closed) => break,
+                },
+                _ = look.tick() => {
+                    let now = clock::now();
+                    let heads = self.service.book().read(move |ledger| ledger.sendings_due(now));
+                    for head in heads.await?.0 {
+                        rooms.wake(head.draft.room_id);
+                    }
+                }
+                _ = watch.tick() => {
+                    let stuck = self.service.book().read(|ledger| ledger.oldest_attempted());
+                    self.service.health().stuck(stuck.await?);
+                }
+                () = tokio::time::sleep(Duration::from_millis(wait.unsigned_abs())) => {}
             }
         }
         while let Some(done) = tasks.join_next().await {
@@ -123,6 +139,26 @@ impl Speaker {
                 .1?;
         }
         Ok(())
+    }
+
+    /// Sends what is due in one room, in order. When the next thing there is due, if there is one.
+    async fn speak_in(&self, room_id: &str) -> Result<Option<Millis>, LedgerError> {
+        let stopping = self.service.stopping();
+        loop {
+            let (room, now) = (room_id.to_owned(), clock::now());
+            let next = self
+                .service
+                .book()
+                .read(move |ledger| ledger.next_sending(&room, now));
+            let Some((sending, due)) = next.await? else {
+                return Ok(None);
+            };
+            let ending = *stopping.borrow();
+            if due > now || ending {
+                return Ok(Some(due));
+            }
+            self.say(sending).await?;
+        }
     }
 
     /// Tries one row and notes what came of it.
@@ -286,14 +322,64 @@ impl Speaker {
     }
 }
 
-/// Waits until there may be something new to send.
-async fn new_work(notes: &mut tokio::sync::broadcast::Receiver<Note>) {
-    loop {
-        match notes.recv().await {
-            Ok(Note::Outbox(_)) | Err(RecvError::Lagged(_)) => return,
-            Ok(_) => {}
-            Err(RecvError::Closed) => std::future::pending().await,
+/// Waits until the process is to end.
+async fn told_to_stop(stopping: &mut watch::Receiver<bool>) {
+    // That nobody can tell any more is an end as well.
+    let _ = stopping.wait_for(|&stopping| stopping).await;
+}
+
+/// The rooms in which something is to be said.
+#[derive(Default)]
+struct Rooms {
+    /// Those to be spoken in now, in the order they were woken.
+    ready: VecDeque<String>,
+    /// Those that are spoken in, and whether something came up there meanwhile.
+    busy: HashMap<String, bool>,
+    /// Those that wait, and until when.
+    waiting: BTreeSet<(Millis, String)>,
+    /// Those in `ready`.
+    listed: HashSet<String>,
+}
+
+impl Rooms {
+    /// There may be something to be said in a room.
+    fn wake(&mut self, room_id: String) {
+        if let Some(again) = self.busy.get_mut(&room_id) {
+            *again = true;
+        } else if self.listed.insert(room_id.clone()) {
+            self.ready.push_back(room_id);
         }
+    }
+
+    /// Wakes those whose time has come.
+    fn wake_due(&mut self, now: Millis) {
+        while self.next_due().is_some_and(|due| due <= now)
+            && let Some((_, room_id)) = self.waiting.pop_first()
+        {
+            self.wake(room_id);
+        }
+    }
+
+    /// The next room to be spoken in; it is busy until [`Rooms::done`].
+    fn next(&mut self) -> Option<String> {
+        let room_id = self.ready.pop_front()?;
+        self.listed.remove(&room_id);
+        self.busy.insert(room_id.clone(), false);
+        Some(room_id)
+    }
+
+    /// A room has been spoken in; `until` is when there is more to be said.
+    fn done(&mut self, room_id: String, until: Option<Millis>) {
+        let again = self.busy.remove(&room_id).unwrap_or(false);
+        if again {
+            self.wake(room_id);
+        } else if let Some(until) = until {
+            self.waiting.insert((until, room_id));
+        }
+    }
+
+    fn next_due(&self) -> Option<Millis> {
+        self.waiting.first().map(|&(due, _)| due)
     }
 }
 
@@ -338,7 +424,7 @@ fn is_this(event: &Value, sending: &Sending) -> bool {
 
 /// Doubling from 1 s; a room's rows wait for one another, so no jitter is needed.
 fn backoff(attempt: u32) -> Millis {
-    (1_000_i64 << attempt.saturating_sub(1).min(10)).min(LONGEST_WAIT)
+    (1_000_i64 << attempt.saturating_sub(1).min(10)).min(LONGEST_PAUSE)
 }
 
 /// A failure of what only leads up to sending.

@@ -330,15 +330,17 @@ async fn a_restart_is_the_same_device_and_takes_what_was_said_meanwhile() {
             stage.bot.terminate().await;
         }
         let message = stage.ben.send_text(&stage.room, "2").await.unwrap();
-        stage.ada.send_text(&stage.room, "1").await.unwrap();
+        let late = stage.ada.send_text(&stage.room, "1").await.unwrap();
         stage.bot.start_again().await;
         let answer = &stage.answered(&question).await["answer"];
         assert_eq!(answer["event_id"], message, "{how}");
         stage.ticked(&message).await;
+        // She could not see that he had answered.
+        stage.notice_to(&late).await;
         assert_eq!(device_of(stage.bot.user_id()).await, device, "{how}");
     }
     let said = stage.said_by_bot().await;
-    assert_eq!(said, ["card", "edit", "tick"].repeat(2));
+    assert_eq!(said, ["card", "edit", "tick", "notice"].repeat(2));
 }
 
 #[tokio::test]

@@ -15,6 +15,7 @@ super::cases![
     a_row_that_is_put_off_holds_up_its_room_alone,
     a_row_is_due_at_its_time,
     a_clock_that_was_set_back_holds_nothing_up,
+    the_next_row_of_a_room_is_its_oldest_unsent_one,
     a_row_keeps_its_transaction_id_and_its_first_attempt,
     a_row_is_sent_once,
     a_dropped_row_lets_the_next_one_go,
@@ -118,6 +119,36 @@ fn a_clock_that_was_set_back_holds_nothing_up(ledger: &mut dyn Ledger) {
     let hour = 3_600_000;
     assert_eq!(due(ledger, 0), (String::new(), Some(2_000)));
     assert_eq!(due(ledger, -hour), ("a1, b1".to_owned(), None));
+}
+
+fn the_next_row_of_a_room_is_its_oldest_unsent_one(ledger: &mut dyn Ledger) {
+    let (a, b) = two_rooms(ledger);
+    let next = |ledger: &mut dyn Ledger, room: &Elicitation, at: Millis| {
+        let found = ledger
+            .next_sending(&room.question.room_id, NOON + at)
+            .unwrap();
+        found.map(|(row, due)| {
+            let seq = row.seq;
+            (seq, bodies(&[row]).join(""), due - NOON)
+        })
+    };
+    assert_eq!(next(ledger, &a, 0), None);
+    for body in ["a1", "a2"] {
+        say(ledger, &a, body);
+    }
+    say(ledger, &b, "b1");
+    let (seq, body, due) = next(ledger, &a, 5).unwrap();
+    assert_eq!((body.as_str(), due), ("a1", 0));
+    ledger.postpone(seq, NOON + 60_000, "busy").unwrap();
+    assert_eq!(next(ledger, &a, 5), Some((seq, "a1".to_owned(), 60_000)));
+    let hour = 3_600_000;
+    assert_eq!(next(ledger, &a, -hour), Some((seq, "a1".to_owned(), -hour)));
+    ledger.mark_sent(seq, "$1").unwrap();
+    assert_eq!(next(ledger, &a, 5).unwrap().1, "a2");
+    let (seq, body, _) = next(ledger, &b, 5).unwrap();
+    assert_eq!(body, "b1");
+    ledger.drop_sending(seq, "gone").unwrap();
+    assert_eq!(next(ledger, &b, 5), None);
 }
 
 fn a_row_keeps_its_transaction_id_and_its_first_attempt(ledger: &mut dyn Ledger) {

@@ -11,3 +11,6 @@ CREATE INDEX outbox_by_message ON outbox (room_id, replies_to) WHERE replies_to 
 
 -- Who answers while somebody else does is told so.
 CREATE INDEX elicitations_by_end ON elicitations (room_id, closed_at) WHERE closed_at IS NOT NULL;
+
+-- What is stuck is looked for every second.
+CREATE INDEX outbox_failing ON outbox (attempted_at) WHERE state = 'pending' AND attempts > 0;

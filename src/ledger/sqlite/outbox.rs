@@ -105,6 +105,25 @@ impl Outbox for SqliteLedger {
         Ok((due, self.number(&sql, [now, farthest])?))
     }
 
+    fn next_sending(
+        &mut self,
+        room_id: &str,
+        now: Millis,
+    ) -> Result<Option<(Sending, Millis)>, LedgerError> {
+        let sql = format!(
+            "SELECT {COLUMNS}, next_at FROM outbox WHERE room_id = ?1 AND state = 'pending'
+             ORDER BY seq LIMIT 1"
+        );
+        let found = self.first(&sql, [room_id], |row| {
+            Ok((Stored::from_row(row)?, row.get::<_, Millis>("next_at")?))
+        })?;
+        let Some((stored, next_at)) = found else {
+            return Ok(None);
+        };
+        let too_far = next_at > now.saturating_add(LONGEST_WAIT);
+        Ok(Some((stored.read()?, if too_far { now } else { next_at })))
+    }
+
     fn mark_attempted(&mut self, seq: i64, now: Millis) -> Result<bool, LedgerError> {
         let changed = self.change(
             "UPDATE outbox SET attempted_at = COALESCE(attempted_at, ?2)
