@@ -33,7 +33,7 @@ enum Next {
 }
 
 /// Decides what becomes of a delivery. `failures` are those before this call, `age` is how long ago
-/// it was recorded.
+/// it was recorded or asked for again.
 fn decide(outcome: Outcome, failures: u32, age: Millis, park_after: Millis, random: u64) -> Next {
     match outcome {
         Outcome::Taken => Next::Delivered,
@@ -64,13 +64,16 @@ impl Courier {
     ) -> Result<(), JoinError> {
         // Listening begins before reading: what is committed in between is seen by one or the other.
         let mut notes = self.book.notes();
-        let mut calls: JoinSet<i64> = JoinSet::new();
+        let mut calls: JoinSet<String> = JoinSet::new();
+        // By question, not by delivery: what the operator asks for again may be older than what is
+        // on its way, and waits until that is over.
         let mut in_hand = HashSet::new();
         loop {
             let sleep = match self.due().await {
                 Ok((due, next)) => {
                     for delivery in due {
-                        if in_hand.len() < PARALLEL && in_hand.insert(delivery.seq) {
+                        let question = delivery.event.key.id.clone();
+                        if in_hand.len() < PARALLEL && in_hand.insert(question) {
                             calls.spawn(Arc::clone(&self).carry(delivery));
                         }
                     }
@@ -98,8 +101,8 @@ impl Courier {
     }
 
     /// The oldest pending delivery of each elicitation whose time has come, and when the next one
-    /// is due. Those in hand are among them; with [`PARALLEL`] rows there is still one for every
-    /// free place.
+    /// is due. Questions in hand are among them; with [`PARALLEL`] rows there is still one for
+    /// every free place.
     async fn due(&self) -> Result<(Vec<Delivery>, Option<Millis>), LedgerError> {
         let agent = self.agent.clone();
         let now = clock::now();
@@ -108,13 +111,13 @@ impl Courier {
             .await
     }
 
-    /// Calls the webhook once and notes how it went. Gives back the delivery's number.
-    async fn carry(self: Arc<Self>, delivery: Delivery) -> i64 {
+    /// Calls the webhook once and notes how it went. Gives back the question's id.
+    async fn carry(self: Arc<Self>, delivery: Delivery) -> String {
         crash::point("deliver.due");
         let outcome = self.hook.post(&delivery.event, clock::now()).await;
         crash::point("deliver.posted");
         let now = clock::now();
-        let age = now.saturating_sub(delivery.created_at);
+        let age = now.saturating_sub(delivery.since);
         let next = decide(
             outcome,
             delivery.attempts,
@@ -132,7 +135,7 @@ impl Courier {
             tokio::time::sleep(LEDGER_PAUSE).await;
         }
         crash::point("deliver.marked");
-        delivery.seq
+        delivery.event.key.id
     }
 
     async fn mark(&self, seq: i64, next: Next, now: Millis) -> Result<(), LedgerError> {

@@ -2,7 +2,9 @@
 //! the ledger's order per elicitation, the same id on every try.
 //!
 //! pending → delivered, or → parked: after `park_after`, or when the receiver
-//! says 410. What waits behind a parked delivery goes on.
+//! says 410. What waits behind a parked delivery goes on. An operator can ask
+//! for a parked one again: then it is pending like a new one, and goes before
+//! whatever is newer of its elicitation and not delivered yet.
 //!
 //! A crash after the POST but before the mark sends again under the same id:
 //! the receiver tells repetitions by `webhook-id`. A restart loses nothing and

@@ -1,5 +1,7 @@
 //! Webhooks over real HTTP, with a real ledger behind them.
 
+mod again;
+
 use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};

@@ -23,7 +23,10 @@ mod questions;
 mod records;
 mod sqlite;
 
-pub use announcements::Announcements;
+pub use announcements::{
+    Announcements, ChosenDeliveries, DeliveryCount, DeliveryState, SoughtDeliveries, Undelivered,
+    UndeliveredPage,
+};
 pub use apply::{HasWebhook, apply};
 pub use book::{Book, Note};
 pub use inbox::{COMMANDS_WITHIN, Inbox, MOST_COMMANDS, MOST_KEPT};

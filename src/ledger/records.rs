@@ -93,10 +93,10 @@ pub struct Delivery {
     pub seq: i64,
     /// What is delivered.
     pub event: Event,
-    /// Failed attempts so far.
+    /// Failed attempts since then.
     pub attempts: u32,
-    /// When it was recorded.
-    pub created_at: Millis,
+    /// Since when it is tried: it was recorded then, or asked for again.
+    pub since: Millis,
 }
 
 /// A hole in a room's timeline.

@@ -99,7 +99,7 @@ fn an_event_keeps_its_id_and_is_found_by_it(ledger: &mut dyn Ledger) {
     assert_eq!(ledger.event_seq(AGENT, "evt_unknown").unwrap(), None);
     let (due, _) = ledger.deliveries_due(AGENT, NOON, 100).unwrap();
     assert_eq!(due[0].event, events[0]);
-    assert_eq!((due[0].attempts, due[0].created_at), (0, NOON));
+    assert_eq!((due[0].attempts, due[0].since), (0, NOON));
     ledger.retry_delivery(due[0].seq, NOON, "HTTP 500").unwrap();
     let (again, _) = ledger.deliveries_due(AGENT, NOON, 100).unwrap();
     assert_eq!(again[0].event, events[0]);

@@ -5,6 +5,7 @@
 mod announcements;
 mod inbox;
 mod outbox;
+mod parked;
 mod prune;
 mod questions;
 mod settling;
@@ -44,6 +45,7 @@ pub(super) fn suite(open: &dyn Fn() -> Box<dyn Ledger>) {
         inbox::CASES,
         outbox::CASES,
         announcements::CASES,
+        parked::CASES,
         prune::CASES,
     ]
     .concat()

@@ -1,9 +1,14 @@
-use rusqlite::{Row, params};
+use std::collections::{BTreeMap, BTreeSet};
+
+use rusqlite::{Params, Row, params};
 
 use super::{SqliteLedger, from_json, to_json};
 use crate::clock::{self, Millis};
 use crate::elicitation::Key;
-use crate::ledger::{Announcements, Delivery, Event, EventDraft, LedgerError, Note};
+use crate::ledger::{
+    Announcements, ChosenDeliveries, Delivery, DeliveryCount, DeliveryState, Event, EventDraft,
+    LedgerError, Note, SoughtDeliveries, Undelivered, UndeliveredPage,
+};
 
 const EVENT: &str = "e.seq, e.event_id, e.origin, e.id, e.event_type, e.at, e.body";
 
@@ -27,6 +32,36 @@ fn with_body((event, body): (Event, String)) -> Result<Event, LedgerError> {
         body: from_json("event", &body)?,
         ..event
     })
+}
+
+/// Which rows a [`ChosenDeliveries`] means; its parameters are those of [`chosen_params`].
+const CHOSEN: &str = "state = 'parked'
+    AND (?1 IS NULL OR event_seq IN
+        (SELECT seq FROM events WHERE event_id IN (SELECT value FROM json_each(?1))))
+    AND (?2 IS NULL OR origin IN (SELECT value FROM json_each(?2)))
+    RETURNING event_seq, (SELECT event_id FROM events e WHERE e.seq = event_seq), origin";
+
+fn chosen_params(chosen: &ChosenDeliveries) -> Result<[Option<String>; 2], LedgerError> {
+    let list = |list: &Option<Vec<String>>| {
+        list.as_ref()
+            .map(|list| to_json("choice", list))
+            .transpose()
+    };
+    Ok([list(&chosen.event_ids)?, list(&chosen.origins)?])
+}
+
+/// A row of [`CHOSEN`]: the place of its event, the event's id, and whose it is.
+type Changed = (i64, String, String);
+
+impl SqliteLedger {
+    /// The rows that a statement ending in [`CHOSEN`] changes, oldest first.
+    fn change_chosen(&self, sql: &str, params: impl Params) -> Result<Vec<Changed>, LedgerError> {
+        let mut changed: Vec<Changed> = self.all(sql, params, |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
+        changed.sort_unstable();
+        Ok(changed)
+    }
 }
 
 impl Announcements for SqliteLedger {
@@ -106,12 +141,12 @@ impl Announcements for SqliteLedger {
                 Ok((event_from(row)?, row.get(7)?, row.get(8)?, row.get(9)?))
             })?
             .into_iter()
-            .map(|(event, seq, attempts, created_at)| {
+            .map(|(event, seq, attempts, since)| {
                 Ok(Delivery {
                     seq,
                     event: with_body(event)?,
                     attempts,
-                    created_at,
+                    since,
                 })
             })
             .collect::<Result<_, LedgerError>>()?;
@@ -166,5 +201,100 @@ impl Announcements for SqliteLedger {
             pending.unwrap_or(0).unsigned_abs(),
             parked.unwrap_or(0).unsigned_abs(),
         ))
+    }
+
+    fn delivery_counts_by_origin(&mut self) -> Result<Vec<DeliveryCount>, LedgerError> {
+        let mut counts: BTreeMap<String, [u64; 2]> = BTreeMap::new();
+        // One query a state: each has an index of its own, and what is delivered is most of it.
+        for (place, sql) in [
+            "SELECT origin, COUNT(*) FROM deliveries WHERE state = 'pending' GROUP BY origin",
+            "SELECT origin, COUNT(*) FROM deliveries WHERE state = 'parked' GROUP BY origin",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let counted = self.all(sql, [], |row| {
+                Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?))
+            })?;
+            for (origin, count) in counted {
+                counts.entry(origin).or_default()[place] = count.unsigned_abs();
+            }
+        }
+        let counts = counts.into_iter();
+        Ok(counts
+            .map(|(origin, [pending, parked])| DeliveryCount {
+                origin,
+                pending,
+                parked,
+            })
+            .collect())
+    }
+
+    fn undelivered(&mut self, sought: &SoughtDeliveries) -> Result<UndeliveredPage, LedgerError> {
+        let state = sought.state;
+        // Each state has an index of its own, without the many rows that are delivered. The planner
+        // would rather walk over those.
+        let sql = format!(
+            "SELECT e.event_id, e.origin, e.id, e.event_type, e.at, d.attempts, d.next_at,
+                 d.last_error, d.seq
+             FROM deliveries d INDEXED BY deliveries_{word} JOIN events e ON e.seq = d.event_seq
+             WHERE d.state = '{word}' AND (?1 IS NULL OR d.origin = ?1) AND d.seq > ?2
+             ORDER BY d.seq LIMIT ?3",
+            word = state.word()
+        );
+        // One more than asked for tells whether there is another page.
+        let limit = i64::try_from(sought.limit).unwrap_or(i64::MAX);
+        let more = limit.saturating_add(1);
+        let mut rows = self.all(
+            &sql,
+            params![sought.origin, sought.above.unwrap_or(0), more],
+            |row| {
+                let next_at = Some(row.get(6)?);
+                let delivery = Undelivered {
+                    event_id: row.get(0)?,
+                    key: Key {
+                        origin: row.get(1)?,
+                        id: row.get(2)?,
+                    },
+                    event_type: row.get(3)?,
+                    at: row.get(4)?,
+                    state,
+                    attempts: row.get(5)?,
+                    next_at: next_at.filter(|_| state == DeliveryState::Pending),
+                    last_error: row.get(7)?,
+                };
+                Ok((delivery, row.get::<_, i64>(8)?))
+            },
+        )?;
+        let more = rows.len() > sought.limit;
+        rows.truncate(sought.limit);
+        let next = rows.last().map(|(_, seq)| *seq).filter(|_| more);
+        let deliveries = rows.into_iter().map(|(delivery, _)| delivery).collect();
+        Ok(UndeliveredPage { deliveries, next })
+    }
+
+    fn retry_parked(
+        &mut self,
+        chosen: &ChosenDeliveries,
+        now: Millis,
+    ) -> Result<Vec<String>, LedgerError> {
+        let [ids, origins] = chosen_params(chosen)?;
+        let sql = format!(
+            "UPDATE deliveries SET state = 'pending', attempts = 0, next_at = ?3, created_at = ?3
+             WHERE {CHOSEN}"
+        );
+        let changed = self.change_chosen(&sql, params![ids, origins, now])?;
+        let origins: BTreeSet<&String> = changed.iter().map(|(_, _, origin)| origin).collect();
+        for origin in origins {
+            self.note(Note::Event(origin.clone()));
+        }
+        Ok(changed.into_iter().map(|(_, id, _)| id).collect())
+    }
+
+    fn drop_parked(&mut self, chosen: &ChosenDeliveries) -> Result<Vec<String>, LedgerError> {
+        let [ids, origins] = chosen_params(chosen)?;
+        let sql = format!("DELETE FROM deliveries WHERE {CHOSEN}");
+        let changed = self.change_chosen(&sql, params![ids, origins])?;
+        Ok(changed.into_iter().map(|(_, id, _)| id).collect())
     }
 }
