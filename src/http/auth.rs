@@ -9,25 +9,41 @@ use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 
+use super::error::Holder;
 use super::{Api, ApiError};
 use crate::config::Config;
-use crate::secret::TokenDigest;
+use crate::secret::{Secret, TokenDigest};
 
 /// The agent whose token came with the request.
 pub struct Caller(pub String);
 
-/// The digests of all agents' tokens.
-pub struct Tokens(Vec<(String, TokenDigest)>);
+/// The operator's token came with the request. An agent is never this, whatever its id.
+pub struct Operator;
+
+/// The digests of all tokens. Those of the agents and the operator's are no one list: none of
+/// them opens what another kind of holder may do.
+pub struct Tokens {
+    agents: Vec<(String, TokenDigest)>,
+    operator: Option<TokenDigest>,
+}
 
 impl Tokens {
     /// The tokens of a configuration.
     pub fn of(config: &Config) -> Self {
         let agents = config.agents.iter();
-        Self(
-            agents
+        Self {
+            agents: agents
                 .map(|(id, agent)| (id.clone(), agent.token_digest()))
                 .collect(),
-        )
+            operator: config.http.operator_token.as_ref().map(Secret::digest),
+        }
+    }
+
+    /// Whether this token is the operator's. The comparison takes the same time whatever is
+    /// compared.
+    pub fn is_operator(&self, token: &str) -> bool {
+        let digest = TokenDigest::of(token);
+        self.operator.is_some_and(|operator| operator == digest)
     }
 
     /// Whose token this is. Each comparison takes the same time whatever is compared, and all are
@@ -35,7 +51,7 @@ impl Tokens {
     pub fn owner(&self, token: &str) -> Option<&str> {
         let digest = TokenDigest::of(token);
         let mut owner = None;
-        for (id, known) in &self.0 {
+        for (id, known) in &self.agents {
             if *known == digest {
                 owner = Some(id.as_str());
             }
@@ -60,19 +76,50 @@ impl FromRequestParts<Api> for Caller {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, ApiError> {
-        let token = bearer(&parts.headers).ok_or(ApiError::Unauthorized { presented: false })?;
-        if let Some(agent) = api.tokens.owner(token) {
-            return Ok(Self(agent.to_owned()));
+        let token = bearer(&parts.headers).ok_or(missing(Holder::Agent))?;
+        match api.tokens.owner(token) {
+            Some(agent) => Ok(Self(agent.to_owned())),
+            None => Err(wrong(Holder::Agent, parts, api)),
         }
-        let peer = parts
-            .extensions
-            .get::<ConnectInfo<SocketAddr>>()
-            .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
-        let mut failures = api.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        match failures.note(peer, Instant::now()) {
-            Some(retry_after) => Err(ApiError::RateLimited { retry_after }),
-            None => Err(ApiError::Unauthorized { presented: true }),
+    }
+}
+
+impl FromRequestParts<Api> for Operator {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, ApiError> {
+        if api.tokens.operator.is_none() {
+            return Err(ApiError::NoOperator);
         }
+        let token = bearer(&parts.headers).ok_or(missing(Holder::Operator))?;
+        if api.tokens.is_operator(token) {
+            Ok(Self)
+        } else {
+            Err(wrong(Holder::Operator, parts, api))
+        }
+    }
+}
+
+fn missing(wanted: Holder) -> ApiError {
+    ApiError::Unauthorized {
+        wanted,
+        presented: false,
+    }
+}
+
+/// Counts a wrong token, and says no to it.
+fn wrong(wanted: Holder, parts: &Parts, api: &Api) -> ApiError {
+    let peer = parts
+        .extensions
+        .get::<ConnectInfo<SocketAddr>>()
+        .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |peer| peer.0.ip());
+    let mut failures = api.failures.lock().unwrap_or_else(PoisonError::into_inner);
+    match failures.note(peer, Instant::now()) {
+        Some(retry_after) => ApiError::RateLimited { retry_after },
+        None => ApiError::Unauthorized {
+            wanted,
+            presented: true,
+        },
     }
 }
 
@@ -82,11 +129,12 @@ mod tests {
 
     fn tokens(of: &[(&str, &str)]) -> Tokens {
         let agents = of.iter();
-        Tokens(
-            agents
+        Tokens {
+            agents: agents
                 .map(|(id, token)| ((*id).to_owned(), TokenDigest::of(token)))
                 .collect(),
-        )
+            operator: Some(TokenDigest::of("boss")),
+        }
     }
 
     #[test]
@@ -109,6 +157,14 @@ mod tests {
     #[test]
     fn without_agents_no_token_is_right() {
         assert_eq!(tokens(&[]).owner("one"), None);
+    }
+
+    #[test]
+    fn no_agent_is_the_operator_and_the_operator_is_no_agent() {
+        let tokens = tokens(&[("operator", "one")]);
+        let operators = ["one", "boss", "", "BOSS"].map(|token| tokens.is_operator(token));
+        assert_eq!(operators, [false, true, false, false]);
+        assert_eq!(tokens.owner("boss"), None);
     }
 
     #[test]

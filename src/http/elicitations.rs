@@ -146,7 +146,7 @@ impl FromRequestParts<Api> for ElicitationId {
 }
 
 /// The whole body, whatever type it says it has: `curl -d` calls it a form.
-pub struct Body(Bytes);
+pub struct Body(pub Bytes);
 
 impl FromRequest<Api> for Body {
     type Rejection = ApiError;

@@ -24,12 +24,19 @@ pub enum ApiError {
         /// What it must be, as the rest of a sentence that begins with the field.
         rule: String,
     },
-    /// No token, or one that is no agent's.
-    #[error("{}", if *.presented { "this token is no agent's" } else { "send the agent's token: Authorization: Bearer …" })]
+    /// No token, or not one of those that open this path.
+    #[error("{}", .wanted.refusal(*.presented))]
     Unauthorized {
+        /// Whose token it takes.
+        wanted: Holder,
         /// Whether a token was sent at all.
         presented: bool,
     },
+    /// There is no token that opens this path.
+    #[error(
+        "the operator's commands need http.operator_token, which is not set in the configuration of this bot"
+    )]
+    NoOperator,
     /// Too many wrong tokens from this address.
     #[error("too many wrong tokens from this address; try again in {} s", seconds(*.retry_after))]
     RateLimited {
@@ -92,6 +99,26 @@ pub enum ApiError {
     Internal(#[source] LedgerError),
 }
 
+/// Who holds a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Holder {
+    /// Any agent.
+    Agent,
+    /// Whoever runs the service.
+    Operator,
+}
+
+impl Holder {
+    fn refusal(self, presented: bool) -> &'static str {
+        match (self, presented) {
+            (Self::Agent, true) => "this token is no agent's",
+            (Self::Agent, false) => "send the agent's token: Authorization: Bearer …",
+            (Self::Operator, true) => "this token is not the operator's",
+            (Self::Operator, false) => "send the operator's token: Authorization: Bearer …",
+        }
+    }
+}
+
 impl ApiError {
     /// A field and the rule it breaks.
     pub fn invalid(field: impl Into<String>, rule: impl Into<String>) -> Self {
@@ -117,6 +144,7 @@ impl ApiError {
         match self {
             Self::Invalid { .. } => (StatusCode::BAD_REQUEST, "INVALID_REQUEST"),
             Self::Unauthorized { .. } => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
+            Self::NoOperator => (StatusCode::FORBIDDEN, "NO_OPERATOR_TOKEN"),
             Self::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"),
             Self::RoomNotAllowed(_) => (StatusCode::FORBIDDEN, "ROOM_NOT_ALLOWED"),
             Self::RoomNotJoined(_) => (StatusCode::CONFLICT, "ROOM_NOT_JOINED"),
@@ -137,7 +165,7 @@ impl ApiError {
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
             // RFC 6750, section 3: a request without a token gets no error code.
-            Self::Unauthorized { presented } => {
+            Self::Unauthorized { presented, .. } => {
                 let challenge = if *presented {
                     "Bearer realm=\"matrix-elicit\", error=\"invalid_token\""
                 } else {

@@ -8,13 +8,16 @@
 //! | `elicit_oldest_open_seconds` | gauge | | how long the oldest open question waits; 0 without one |
 //! | `elicit_deliveries_pending` | gauge | | webhook deliveries not taken yet |
 //! | `elicit_deliveries_parked` | gauge | | webhook deliveries given up |
+//! | `elicit_agent_deliveries_pending` | gauge | `agent` | of them, this agent's |
+//! | `elicit_agent_deliveries_parked` | gauge | `agent` | of them, this agent's |
 //! | `elicit_delivery_attempts_total` | counter | `outcome`: `delivered`, `retried`, `parked` | webhook calls by how they ended |
 //! | `elicit_http_requests_total` | counter | `route`, `status` | requests answered |
 //!
 //! The gauges are read from the ledger when they are asked for; the counters
 //! begin at 0 with the process.
 
-use std::sync::OnceLock;
+use std::collections::BTreeMap;
+use std::sync::{OnceLock, PoisonError};
 
 use axum::Json;
 use axum::extract::State;
@@ -27,10 +30,12 @@ use serde_json::{Value, json};
 use super::{Api, ApiError};
 use crate::clock;
 use crate::delivery::ATTEMPTS;
-use crate::ledger::{Ledger, LedgerError};
+use crate::ledger::{DeliveryCount, Ledger, LedgerError};
 
 /// The counter of answered requests.
 pub const REQUESTS: &str = "elicit_http_requests_total";
+const AGENT_PENDING: &str = "elicit_agent_deliveries_pending";
+const AGENT_PARKED: &str = "elicit_agent_deliveries_parked";
 
 /// The handle of the process's metrics recorder, which is installed by the first call.
 ///
@@ -71,6 +76,8 @@ fn describe() {
         "Webhook deliveries not taken yet"
     );
     describe_gauge!("elicit_deliveries_parked", "Webhook deliveries given up");
+    describe_gauge!(AGENT_PENDING, "Webhook deliveries not taken yet, by agent");
+    describe_gauge!(AGENT_PARKED, "Webhook deliveries given up, by agent");
     describe_counter!(ATTEMPTS, "Webhook calls by how they ended");
     describe_counter!(REQUESTS, "HTTP requests answered");
 }
@@ -99,7 +106,10 @@ pub fn not_ready(reasons: &[String]) -> (StatusCode, Json<Value>) {
 /// `GET /metrics`: Prometheus' text format.
 pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
     let counts = |ledger: &mut dyn Ledger| {
-        Ok::<_, LedgerError>((ledger.pending_counts()?, ledger.delivery_counts()?))
+        Ok::<_, LedgerError>((
+            ledger.pending_counts()?,
+            ledger.delivery_counts_by_origin()?,
+        ))
     };
     let ((queued, open, oldest), deliveries) = api.service.book().read(counts).await?;
     let oldest_ms = oldest.map_or(0, |asked_at| clock::now().saturating_sub(asked_at).max(0));
@@ -111,8 +121,13 @@ pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
     metrics::gauge!("elicit_elicitations_queued").set(float(queued));
     metrics::gauge!("elicit_elicitations_open").set(float(open));
     metrics::gauge!("elicit_oldest_open_seconds").set(float(oldest_ms.unsigned_abs()) / 1000.0);
-    metrics::gauge!("elicit_deliveries_pending").set(float(deliveries.0));
-    metrics::gauge!("elicit_deliveries_parked").set(float(deliveries.1));
+    let sum = |of: fn(&DeliveryCount) -> u64| deliveries.iter().map(of).sum();
+    metrics::gauge!("elicit_deliveries_pending").set(float(sum(|count| count.pending)));
+    metrics::gauge!("elicit_deliveries_parked").set(float(sum(|count| count.parked)));
+    for (agent, [pending, parked]) in by_agent(&api, deliveries) {
+        metrics::gauge!(AGENT_PENDING, "agent" => agent.clone()).set(float(pending));
+        metrics::gauge!(AGENT_PARKED, "agent" => agent).set(float(parked));
+    }
     api.metrics.run_upkeep();
     let text = api.metrics.render();
     Ok((
@@ -120,6 +135,21 @@ pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
         text,
     )
         .into_response())
+}
+
+/// What is pending and parked of each agent: of all that have a webhook, so that a 0 is told too,
+/// and of those that had deliveries once, which may be in the configuration no more.
+fn by_agent(api: &Api, counts: Vec<DeliveryCount>) -> BTreeMap<String, [u64; 2]> {
+    let mut shown = api.shown.lock().unwrap_or_else(PoisonError::into_inner);
+    shown.extend(counts.iter().map(|count| count.origin.clone()));
+    let agents = api.service.config().agents.iter();
+    let agents = agents.filter(|(_, agent)| agent.webhook.is_some());
+    let none = agents.map(|(id, _)| id).chain(shown.iter());
+    let mut all: BTreeMap<String, [u64; 2]> = none.map(|agent| (agent.clone(), [0; 2])).collect();
+    for count in counts {
+        all.insert(count.origin, [count.pending, count.parked]);
+    }
+    all
 }
 
 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^53")]

@@ -6,13 +6,16 @@
 //! GET    /v1/elicitations/{id}       read one, with ?wait= until it is closed
 //! DELETE /v1/elicitations/{id}       withdraw one
 //! GET    /v1/events                  server-sent events, resumable
+//! …      /v1/operator/deliveries    what agents have not taken, for the operator's token
 //! GET    /healthz /readyz /metrics   for whoever runs it, without a token
 //! ```
 //!
 //! Every error has one shape, [`ApiError`]. Nothing is kept here between
-//! requests but a small memory of failed tokens: a restart forgets only that.
+//! requests but a small memory of failed tokens, and of whom `/metrics` has
+//! named: a restart forgets only that.
 
 mod auth;
+mod deliveries;
 mod elicitations;
 mod error;
 mod events;
@@ -24,6 +27,7 @@ mod serve;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -32,7 +36,7 @@ use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
 use axum::http::header::{CACHE_CONTROL, HeaderValue};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::get;
+use axum::routing::{get, post};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::watch;
 
@@ -54,6 +58,8 @@ struct Api {
     tokens: Arc<Tokens>,
     failures: Arc<Mutex<Failures>>,
     metrics: PrometheusHandle,
+    /// The agents whose deliveries were counted in `metrics`, which forgets nobody.
+    shown: Arc<Mutex<BTreeSet<String>>>,
     stopping: watch::Receiver<bool>,
 }
 
@@ -70,6 +76,7 @@ pub fn router(
         tokens: Arc::new(tokens),
         failures: Arc::default(),
         metrics,
+        shown: Arc::default(),
         stopping,
     };
     Router::new()
@@ -82,6 +89,12 @@ pub fn router(
             get(elicitations::read).delete(elicitations::withdraw),
         )
         .route("/v1/events", get(events::listen))
+        .route("/v1/operator/deliveries", get(deliveries::list))
+        .route("/v1/operator/deliveries/retry", post(deliveries::retry))
+        .route(
+            "/v1/operator/deliveries/drop",
+            post(deliveries::drop_parked),
+        )
         .layer(middleware::map_response(never_stored))
         .route("/healthz", get(health::alive))
         .route("/readyz", get(health::ready))

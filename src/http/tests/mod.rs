@@ -3,6 +3,7 @@
 
 mod auth;
 mod connections;
+mod deliveries;
 mod elicitations;
 mod events;
 mod health;
@@ -72,6 +73,11 @@ struct Api {
 
 impl Api {
     async fn start() -> Self {
+        Self::with("").await
+    }
+
+    /// With more in its configuration.
+    async fn with(more: &str) -> Self {
         let config = format!(
             r#"
             [matrix]
@@ -82,6 +88,7 @@ impl Api {
             [agents.tester]
             token = "{TESTER}"
             rooms = ["!deploys:x.org"]
+            {more}
             "#
         );
         let config: Config = toml::from_str(&config).unwrap();
