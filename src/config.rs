@@ -54,7 +54,7 @@ pub struct Config {
     #[schemars(extend("propertyNames" = { "format": "room" }, "x-key" = "#release:example.org"))]
     pub rooms: BTreeMap<String, AnswersConfig>,
     /// The agents that may ask, by id: at most 64 letters, digits, dots, dashes and
-    /// underscores. The id is what a card says in `asked_by`.
+    /// underscores, but not `operator`. The id is what a card says in `asked_by`.
     #[serde(default)]
     #[schemars(extend("propertyNames" = { "format": "agent-id" }, "x-key" = "agt_31d0", "x-live" = true))]
     pub agents: BTreeMap<String, AgentConfig>,
@@ -140,7 +140,8 @@ pub struct HttpConfig {
     #[serde(deserialize_with = "values::some_url")]
     #[schemars(with = "Option<String>", extend("format" = "http-url", "x-example" = "https://elicit.example.org"))]
     pub public_url: Option<Url>,
-    /// With it the operator's commands speak to the running bot. There are none yet.
+    /// What proves the operator to the running bot: `matrix-elicit deliveries` takes it from
+    /// here, and the bot takes such commands only with it. No agent may have the same.
     #[schemars(extend("format" = "token", "x-example" = "env:ELICIT_OPERATOR_TOKEN"))]
     pub operator_token: Option<Secret>,
 }
@@ -167,7 +168,8 @@ impl Default for HttpConfig {
 #[schemars(transform = in_order::<Self>)]
 pub struct LedgerConfig {
     /// How long closed questions, the ids of messages seen and the events for agents are
-    /// kept: a number with `s`, `m`, `h` or `d`. Open questions are always kept.
+    /// kept: a number with `s`, `m`, `h` or `d`. Open questions are always kept, and so are
+    /// deliveries that wait for the operator.
     #[serde(
         default = "LedgerConfig::default_keep",
         deserialize_with = "span::read"
@@ -297,7 +299,8 @@ pub struct WebhookConfig {
     /// may be a list; every one of them signs.
     #[schemars(extend("x-example" = "env:AGENT_WEBHOOK_SECRET"))]
     pub secret: WebhookSecrets,
-    /// How long an outcome is tried before it is set aside for the operator.
+    /// How long an outcome is tried before it is parked: set aside for the operator, who can
+    /// have it tried again with `matrix-elicit deliveries`.
     #[serde(
         default = "WebhookConfig::default_park_after",
         deserialize_with = "span::read"

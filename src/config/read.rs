@@ -8,13 +8,14 @@ use std::fmt;
 use std::fs;
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::Config;
 use super::check::{self, Found, Kind};
 use super::example::toml_key;
+use super::{Config, HttpConfig};
 
 /// How the parser calls an error that stands for itself wherever it is.
 const DUPLICATE: &str = "duplicate key";
@@ -53,16 +54,8 @@ impl Config {
     /// # Errors
     /// Every mistake at once; see [`Config::read`].
     pub fn load(path: &Path) -> Result<Self, Vec<ConfigFault>> {
-        let source = path.display().to_string();
-        match fs::read_to_string(path) {
-            Ok(text) => Self::read(&text, &source, &|name| std::env::var(name).ok()),
-            Err(error) => Err(vec![ConfigFault {
-                source,
-                line: None,
-                key: String::new(),
-                message: format!("cannot be read: {error}"),
-            }]),
-        }
+        let (text, source) = text_of(path)?;
+        Self::read(&text, &source, &|name| std::env::var(name).ok())
     }
 
     /// Reads and checks a configuration. `source_name` is what faults call the file; `env`
@@ -77,41 +70,96 @@ impl Config {
         source_name: &str,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, Vec<ConfigFault>> {
-        let lines = Lines::of(text);
-        let Sound {
-            text: sound,
-            mut faults,
-            broken,
-        } = Sound::part_of(text, &lines);
-        let (table, _) = DeTable::parse_recoverable(&sound);
-        let document = Document::of(table.get_ref(), &lines, env);
-        let found = check::faults(&document)
-            .into_iter()
-            .filter(|found| document.is_usable(&found.pointer))
-            // What seems missing may stand on a line that could not be read.
-            .filter(|found| broken.is_empty() || found.kind != Kind::Missing)
-            .map(|found| document.fault(found));
-        let told = document.unresolved.iter().cloned().chain(found);
-        faults.extend(told.filter(|fault| !broken.iter().any(|line| fault.line == Some(*line))));
-        for fault in &mut faults {
-            source_name.clone_into(&mut fault.source);
-        }
-        if !faults.is_empty() {
-            faults.sort_by(|a, b| (a.line, &a.key).cmp(&(b.line, &b.key)));
-            return Err(faults);
-        }
-        // The checks leave nothing for the types to refuse. Should the two ever differ, serde
-        // would say how by repeating a value, so it is not asked.
-        serde_json::from_value(document.value).map_err(|_| {
-            vec![ConfigFault {
-                source: source_name.to_owned(),
-                line: None,
-                key: String::new(),
-                message: "passes every check and still cannot be used: a fault of this program"
-                    .to_owned(),
-            }]
-        })
+        read_as(text, source_name, env, "", |_| true)
     }
+}
+
+impl HttpConfig {
+    /// Reads and checks what the file at `path` says under `[http]`. The rest of it only has to
+    /// be TOML: whoever speaks to a running bot need not have its other secrets.
+    ///
+    /// # Errors
+    /// Every mistake of that table at once, and every line that is not TOML.
+    pub fn load(path: &Path) -> Result<Self, Vec<ConfigFault>> {
+        let (text, source) = text_of(path)?;
+        Self::read(&text, &source, &|name| std::env::var(name).ok())
+    }
+
+    /// As [`Config::read`], of `[http]` alone.
+    ///
+    /// # Errors
+    /// As those of [`HttpConfig::load`].
+    pub fn read(
+        text: &str,
+        source_name: &str,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, Vec<ConfigFault>> {
+        let matters = |fault: &ConfigFault| {
+            fault.key.is_empty() || fault.key == "http" || fault.key.starts_with("http.")
+        };
+        let http: Option<Self> = read_as(text, source_name, env, "/http", matters)?;
+        Ok(http.unwrap_or_default())
+    }
+}
+
+fn text_of(path: &Path) -> Result<(String, String), Vec<ConfigFault>> {
+    let source = path.display().to_string();
+    match fs::read_to_string(path) {
+        Ok(text) => Ok((text, source)),
+        Err(error) => Err(vec![ConfigFault {
+            source,
+            line: None,
+            key: String::new(),
+            message: format!("cannot be read: {error}"),
+        }]),
+    }
+}
+
+/// Reads what stands at a JSON Pointer (a missing value is null), unless there is a fault in the
+/// text that matters.
+fn read_as<T: DeserializeOwned>(
+    text: &str,
+    source_name: &str,
+    env: &dyn Fn(&str) -> Option<String>,
+    pointer: &str,
+    matters: impl Fn(&ConfigFault) -> bool,
+) -> Result<T, Vec<ConfigFault>> {
+    let lines = Lines::of(text);
+    let Sound {
+        text: sound,
+        mut faults,
+        broken,
+    } = Sound::part_of(text, &lines);
+    let (table, _) = DeTable::parse_recoverable(&sound);
+    let document = Document::of(table.get_ref(), &lines, env);
+    let found = check::faults(&document)
+        .into_iter()
+        .filter(|found| document.is_usable(&found.pointer))
+        // What seems missing may stand on a line that could not be read.
+        .filter(|found| broken.is_empty() || found.kind != Kind::Missing)
+        .map(|found| document.fault(found));
+    let told = document.unresolved.iter().cloned().chain(found);
+    faults.extend(told.filter(|fault| !broken.iter().any(|line| fault.line == Some(*line))));
+    faults.retain(matters);
+    for fault in &mut faults {
+        source_name.clone_into(&mut fault.source);
+    }
+    if !faults.is_empty() {
+        faults.sort_by(|a, b| (a.line, &a.key).cmp(&(b.line, &b.key)));
+        return Err(faults);
+    }
+    // The checks leave nothing for the types to refuse. Should the two ever differ, serde
+    // would say how by repeating a value, so it is not asked.
+    let value = document.value.pointer(pointer).cloned();
+    serde_json::from_value(value.unwrap_or_default()).map_err(|_| {
+        vec![ConfigFault {
+            source: source_name.to_owned(),
+            line: None,
+            key: String::new(),
+            message: "passes every check and still cannot be used: a fault of this program"
+                .to_owned(),
+        }]
+    })
 }
 
 /// What is left of a text when the lines that are not TOML are taken out of it.

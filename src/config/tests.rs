@@ -1,6 +1,7 @@
 use super::*;
 
 mod example;
+mod http;
 mod rules;
 
 fn env(name: &str) -> Option<String> {

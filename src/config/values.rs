@@ -72,6 +72,10 @@ pub(super) fn complaint(format: &str, text: &str) -> Option<String> {
             text == "*" || (is_room(text) && !text.contains('*')),
             "must be \"*\", a room id like \"!abc:example.org\" or an alias like \"#room:example.org\"",
         ),
+        "agent-id" if text.eq_ignore_ascii_case("operator") => (
+            false,
+            "must be another word: the operator is whoever runs the bot",
+        ),
         "agent-id" => (
             is_agent_id(text),
             "must be 1 to 64 letters, digits, dots, dashes or underscores",
@@ -326,7 +330,7 @@ mod tests {
         ("room", &["!abc:example.org", "!Nh7qNIWvzyEAhMxGj0xm6m", "#room:example.org"],
             &["", "*", "!", "#room", "room:example.org", "@ada:example.org", "! a", "#*:example.org"]),
         ("room-choice", &["*", "!abc", "#room:example.org"], &["", "**", "room"]),
-        ("agent-id", &["agt_31d0", "a", "A.b-c_9"], &["", "a b", "é", "a:b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]),
+        ("agent-id", &["agt_31d0", "a", "A.b-c_9", "operators"], &["", "operator", "Operator", "a b", "é", "a:b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]),
         ("call", &["builder", "bücher"], &["", "two words", "a\u{7}"]),
         ("prefix", &["!", "!!", "!elicit", "."], &["", "a", "1", "#", "@", ">", "/", "! x", "!!!!!!!!!!!!!!!!!"]),
         ("device-id", &["ELICITBOT"], &["", "A B", "é"]),
