@@ -1,6 +1,7 @@
 //! The command line, one file a command.
 
 pub mod check;
+pub mod deliveries;
 pub mod demo;
 pub mod read;
 pub mod run;
@@ -37,6 +38,9 @@ enum Command {
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
     },
+    /// Look at what agents have not taken, and try it again: asked of the running bot.
+    #[command(subcommand)]
+    Deliveries(deliveries::DeliveriesCommand),
     /// Tell every fault of a card (JSON).
     Validate {
         /// The file with the card; `-` reads standard input.
@@ -76,6 +80,9 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
             runtime()?.block_on(run::run(&config))
         }
         Command::Check { config } => Ok(exit(check::run(&config, &mut io::stdout().lock())?)),
+        Command::Deliveries(command) => runtime()?
+            .block_on(deliveries::run(command, &mut io::stdout().lock()))
+            .map(|()| ExitCode::SUCCESS),
         Command::Validate { file } => Ok(exit(validate::run(&file, &mut io::stdout().lock())?)),
         Command::Read => {
             read::run(io::stdin().lock(), io::stdout().lock()).map(|()| ExitCode::SUCCESS)
