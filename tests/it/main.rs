@@ -3,6 +3,7 @@
 mod agent_refused;
 mod agent_side;
 mod crashes;
+mod deliveries;
 mod demo;
 mod encrypted_room;
 mod endings;
