@@ -1,6 +1,6 @@
 //! The deliveries of one agent.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,6 +15,9 @@ use crate::ledger::{Book, Delivery, Ledger, LedgerError};
 
 /// So many calls to one agent at a time.
 pub const PARALLEL: usize = 8;
+/// So many deliveries are looked up at once; more than [`PARALLEL`], since those in hand are among
+/// them.
+const AT_A_LOOK: usize = 256;
 /// The counter of calls, by `outcome`.
 pub const ATTEMPTS: &str = "elicit_delivery_attempts_total";
 /// How long calls in hand may take to finish when the service stops.
@@ -67,25 +70,33 @@ impl Courier {
         let mut calls: JoinSet<String> = JoinSet::new();
         // By question, not by delivery: what the operator asks for again may be older than what is
         // on its way, and waits until that is over.
-        let mut in_hand = HashSet::new();
+        let mut in_hand: HashSet<String> = HashSet::new();
+        let mut ready: VecDeque<Delivery> = VecDeque::new();
+        let mut sleep = AT_LEAST_EVERY;
         loop {
-            let sleep = match self.due().await {
-                Ok((due, next)) => {
-                    for delivery in due {
-                        let question = delivery.event.key.id.clone();
-                        if in_hand.len() < PARALLEL && in_hand.insert(question) {
-                            calls.spawn(Arc::clone(&self).carry(delivery));
-                        }
+            // Looking costs as much as there is pending, so it is done for many calls at once.
+            if ready.is_empty() {
+                match self.due().await {
+                    Ok((due, next)) => {
+                        let free = |delivery: &Delivery| !in_hand.contains(&delivery.event.key.id);
+                        ready.extend(due.into_iter().filter(free));
+                        sleep = next.map_or(AT_LEAST_EVERY, until);
                     }
-                    next.map_or(AT_LEAST_EVERY, until)
+                    Err(LedgerError::Closed) => break,
+                    Err(error) => {
+                        self.complain(&error);
+                        sleep = LEDGER_PAUSE;
+                    }
                 }
-                Err(LedgerError::Closed) => break,
-                Err(error) => {
-                    self.complain(&error);
-                    LEDGER_PAUSE
-                }
-            };
+            }
+            while in_hand.len() < PARALLEL
+                && let Some(delivery) = ready.pop_front()
+            {
+                in_hand.insert(delivery.event.key.id.clone());
+                calls.spawn(Arc::clone(&self).carry(delivery));
+            }
             tokio::select! {
+                // What waited behind it may be due now.
                 Some(done) = calls.join_next() => { in_hand.remove(&done?); }
                 open = woken(&mut notes, &self.agent) => if !open { break },
                 () = tokio::time::sleep(sleep) => {}
@@ -100,14 +111,13 @@ impl Courier {
         Ok(())
     }
 
-    /// The oldest pending delivery of each elicitation whose time has come, and when the next one
-    /// is due. Questions in hand are among them; with [`PARALLEL`] rows there is still one for
-    /// every free place.
+    /// The oldest pending delivery of each elicitation whose time has come, at most [`AT_A_LOOK`],
+    /// and when the next one is due. Questions in hand are among them.
     async fn due(&self) -> Result<(Vec<Delivery>, Option<Millis>), LedgerError> {
         let agent = self.agent.clone();
         let now = clock::now();
         self.book
-            .read(move |ledger| ledger.deliveries_due(&agent, now, PARALLEL))
+            .read(move |ledger| ledger.deliveries_due(&agent, now, AT_A_LOOK))
             .await
     }
 

@@ -12,6 +12,7 @@
 //! | `elicit_agent_deliveries_parked` | gauge | `agent` | of them, this agent's |
 //! | `elicit_delivery_attempts_total` | counter | `outcome`: `delivered`, `retried`, `parked` | webhook calls by how they ended |
 //! | `elicit_http_requests_total` | counter | `route`, `status` | requests answered |
+//! | `elicit_sync_malformed_total` | counter | | sync responses that held something malformed |
 //!
 //! The gauges are read from the ledger when they are asked for; the counters
 //! begin at 0 with the process.
@@ -80,6 +81,10 @@ fn describe() {
     describe_gauge!(AGENT_PARKED, "Webhook deliveries given up, by agent");
     describe_counter!(ATTEMPTS, "Webhook calls by how they ended");
     describe_counter!(REQUESTS, "HTTP requests answered");
+    describe_counter!(
+        "elicit_sync_malformed_total",
+        "Sync responses that held something malformed"
+    );
 }
 
 /// `GET /healthz`: the process answers.

@@ -122,7 +122,8 @@ pub trait Announcements {
     fn last_event_seq(&mut self) -> Result<i64, LedgerError>;
 
     /// The oldest pending delivery of each elicitation of one agent whose time has come, and when
-    /// the next one is due.
+    /// the next one is due. One that is to wait for longer than [`super::LONGEST_WAIT`] is due as
+    /// well: the clock was set back.
     fn deliveries_due(
         &mut self,
         origin: &str,

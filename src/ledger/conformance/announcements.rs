@@ -13,6 +13,7 @@ super::cases![
     without_a_webhook_nothing_is_delivered,
     deliveries_are_in_order_per_elicitation_and_do_not_wait_across,
     a_delivery_that_failed_waits_and_holds_up_its_elicitation_alone,
+    a_clock_that_was_set_back_holds_no_delivery_up,
     a_parked_delivery_blocks_nothing,
     what_is_delivered_or_parked_does_not_change_any_more,
     deliveries_are_counted,
@@ -129,6 +130,23 @@ fn deliveries_are_in_order_per_elicitation_and_do_not_wait_across(ledger: &mut d
     }
     let (theirs, _) = ledger.deliveries_due("agt_9", NOON, 9).unwrap();
     assert_eq!(theirs[0].event.event_type, "t1");
+}
+
+fn a_clock_that_was_set_back_holds_no_delivery_up(ledger: &mut dyn Ledger) {
+    five(ledger);
+    let (rows, _) = ledger.deliveries_due(AGENT, NOON, 9).unwrap();
+    for row in rows {
+        ledger
+            .retry_delivery(row.seq, NOON + 50, "HTTP 503")
+            .unwrap();
+    }
+    let mut at = |at| {
+        let (due, next) = ledger.deliveries_due(AGENT, at, 9).unwrap();
+        let events: Vec<Event> = due.into_iter().map(|row| row.event).collect();
+        (types(&events), next)
+    };
+    assert_eq!(at(NOON), (String::new(), Some(NOON + 50)));
+    assert_eq!(at(NOON - 3_600_000), ("a1, b1".to_owned(), None));
 }
 
 fn a_delivery_that_failed_waits_and_holds_up_its_elicitation_alone(ledger: &mut dyn Ledger) {

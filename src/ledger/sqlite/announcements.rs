@@ -7,7 +7,7 @@ use crate::clock::{self, Millis};
 use crate::elicitation::Key;
 use crate::ledger::{
     Announcements, ChosenDeliveries, Delivery, DeliveryCount, DeliveryState, Event, EventDraft,
-    LedgerError, Note, SoughtDeliveries, Undelivered, UndeliveredPage,
+    LONGEST_WAIT, LedgerError, Note, SoughtDeliveries, Undelivered, UndeliveredPage,
 };
 
 const EVENT: &str = "e.seq, e.event_id, e.origin, e.id, e.event_type, e.at, e.body";
@@ -134,10 +134,12 @@ impl Announcements for SqliteLedger {
         let sql = format!(
             "SELECT {EVENT}, d.seq, d.attempts, d.created_at
              FROM deliveries d JOIN events e ON e.seq = d.event_seq
-             WHERE {heads} AND d.next_at <= ?2 ORDER BY d.seq LIMIT ?3"
+             WHERE {heads} AND (d.next_at <= ?2 OR d.next_at > ?4) ORDER BY d.seq LIMIT ?3"
         );
+        // What is to wait for longer was put off by a clock that has been set back.
+        let farthest = now.saturating_add(LONGEST_WAIT);
         let due = self
-            .all(&sql, params![origin, now, limit], |row| {
+            .all(&sql, params![origin, now, limit, farthest], |row| {
                 Ok((event_from(row)?, row.get(7)?, row.get(8)?, row.get(9)?))
             })?
             .into_iter()
@@ -150,9 +152,10 @@ impl Announcements for SqliteLedger {
                 })
             })
             .collect::<Result<_, LedgerError>>()?;
-        let sql =
-            format!("SELECT MIN(d.next_at) FROM deliveries d WHERE {heads} AND d.next_at > ?2");
-        Ok((due, self.number(&sql, params![origin, now])?))
+        let sql = format!(
+            "SELECT MIN(d.next_at) FROM deliveries d WHERE {heads} AND d.next_at > ?2 AND d.next_at <= ?3"
+        );
+        Ok((due, self.number(&sql, params![origin, now, farthest])?))
     }
 
     fn mark_delivered(&mut self, seq: i64, now: Millis) -> Result<(), LedgerError> {
