@@ -7,12 +7,15 @@ mod deliveries;
 mod demo;
 mod encrypted_room;
 mod endings;
+mod faults;
 mod keys;
 mod kills;
 mod plain_room;
 mod relay;
 mod sandbox;
 mod scene;
+#[path = "../scripted/mod.rs"]
+mod scripted;
 mod session;
 mod stage;
 mod starting;

@@ -178,8 +178,13 @@ pub struct Traces {
 /// Reads what the bot has put into a room from what the homeserver stores; relations are never
 /// encrypted, so this works for every room.
 pub async fn traces(reader: &Person, room: &str, bot: &str) -> Traces {
+    traces_in(&reader.timeline(room).await.unwrap(), bot)
+}
+
+/// The same from the events of a room.
+pub fn traces_in(timeline: &[Value], bot: &str) -> Traces {
     let mut traces = Traces::default();
-    for event in reader.timeline(room).await.unwrap() {
+    for event in timeline {
         let kind = event["type"].as_str().unwrap_or_default();
         if event["sender"] != bot || event.get("state_key").is_some() {
             continue;

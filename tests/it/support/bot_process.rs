@@ -34,6 +34,11 @@ impl BotConfig {
             .register(&unique("bot"), "bot-password")
             .await
             .unwrap();
+        Self::at(&synapse.url(), account)
+    }
+
+    /// The same for an account that is there already, on any homeserver.
+    pub fn at(homeserver: &str, account: Account) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let token = unique("token-of-the-test-agent");
         // Below the range of outgoing connections, which would take it while the bot is down.
@@ -45,7 +50,7 @@ impl BotConfig {
         };
         let mut settings = json!({
             "matrix": {
-                "homeserver": synapse.url(),
+                "homeserver": homeserver,
                 "user": account.user_id,
                 "password": account.password,
                 "data_dir": folder.path().join("stored"),
@@ -69,6 +74,16 @@ impl BotConfig {
     #[must_use]
     pub fn with(self, key: &str, value: Value) -> Self {
         self.with_path(&key.split('.').collect::<Vec<_>>(), value)
+    }
+
+    /// Takes a key away.
+    #[must_use]
+    pub fn without(mut self, key: &str) -> Self {
+        let pointer = format!("/{}", key.replace('.', "/"));
+        let (table, name) = pointer.rsplit_once('/').unwrap();
+        let table = self.settings.pointer_mut(table).unwrap();
+        table.as_object_mut().unwrap().remove(name);
+        self
     }
 
     /// Sets a key by its path: `(&["rooms", "!abc:elicit.test"], json!({…}))`.

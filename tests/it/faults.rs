@@ -1,0 +1,497 @@
+//! A homeserver that does wrong: whatever it does, a question has one card in its room, its answer
+//! is taken once, and the agent is told once.
+
+use std::time::Duration;
+
+use matrix_elicit::sandbox::Account;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::scene::{
+    Traces, ask_once_joined, at_rest, count, one_of_each, opened, question, told, traces_in,
+};
+use crate::scripted::{Endpoint, Fault, ScriptedServer, World};
+use crate::support::{BotConfig, BotProcess, WebhookSink, soon};
+
+const PASSWORD: &str = "bot-password";
+
+/// A bot with a webhook on a scripted homeserver, and a person in a room with it.
+pub struct Play {
+    pub server: ScriptedServer,
+    pub sink: WebhookSink,
+    pub bot: BotProcess,
+    pub ada: String,
+    pub room: String,
+}
+
+impl Play {
+    /// The bot is ready, and nothing has gone wrong yet.
+    pub async fn begin() -> Self {
+        let mut play = Self::prepare(|config| config).await;
+        play.bot.wait_ready().await;
+        play
+    }
+
+    /// The bot is only just started.
+    pub async fn prepare(configure: impl FnOnce(BotConfig) -> BotConfig) -> Self {
+        Self::over(ScriptedServer::start().await, configure).await
+    }
+
+    /// The same on a server that has been told what to do wrong.
+    pub async fn over(
+        server: ScriptedServer,
+        configure: impl FnOnce(BotConfig) -> BotConfig,
+    ) -> Self {
+        let sink = WebhookSink::start().await;
+        let user_id = server.account("elicit", PASSWORD);
+        let ada = server.account("ada", "");
+        // With a third in the room not everything is said to the bot.
+        let ben = server.account("ben", "");
+        let room = server.room(&ada, &[&user_id, &ben]);
+        let account = Account {
+            user_id,
+            device_id: String::new(),
+            access_token: String::new(),
+            password: PASSWORD.to_owned(),
+        };
+        let config = BotConfig::at(&server.url(), account).with_webhook(&sink);
+        let bot = BotProcess::start_unready(configure(config));
+        Self {
+            server,
+            sink,
+            bot,
+            ada,
+            room,
+        }
+    }
+
+    /// Asks a question; its card, once it is in the room.
+    pub async fn ask(&self, id: &str) -> String {
+        self.bot.api().ask_fine(&question(&self.room, id)).await;
+        self.card_of(id).await
+    }
+
+    /// The card of a question, once it has come back by sync: what is said then may mean it.
+    pub async fn card_of(&self, id: &str) -> String {
+        let open = opened(&self.bot.api(), id).await;
+        let visible = format!("SELECT visible FROM elicitations WHERE id = '{id}'");
+        soon("the card to come back", async || {
+            (count(&self.bot, &visible) == 1).then_some(())
+        })
+        .await;
+        open["event_id"].as_str().unwrap().to_owned()
+    }
+
+    /// Ada says something.
+    pub fn says(&self, body: &str) -> String {
+        self.server.says(&self.room, &self.ada, body)
+    }
+
+    /// Asks, lets it go wrong, answers: the answer must come through, once, and the bot be ready.
+    pub async fn survives(&self, disturb: impl FnOnce(&ScriptedServer)) {
+        let card = self.ask("e1").await;
+        disturb(&self.server);
+        let answer = self.says("2");
+        self.ends_with("e1", &card, &answer).await;
+        assert!(self.server.faults_are_over());
+        assert!(self.bot.api().is_ready().await);
+    }
+
+    /// Waits until this question, the only one there was, is answered by this event, and until
+    /// everything about it has been sent; and nothing twice.
+    pub async fn ends_with(&self, id: &str, card: &str, answer: &str) {
+        let left = self.is_answered_by(id, card, answer).await;
+        assert_eq!(left, one_of_each(&[(card.to_owned(), answer.to_owned())]));
+    }
+
+    async fn is_answered_by(&self, id: &str, card: &str, answer: &str) -> Traces {
+        let object = self.bot.api().until_answered(id).await;
+        assert_eq!(object["answer"]["event_id"], *answer, "{object:#}");
+        assert_eq!(object["event_id"], *card, "{object:#}");
+        self.rests().await;
+        let kinds = ["elicitation.answered", "elicitation.open"];
+        assert_eq!(
+            self.told(),
+            kinds.map(|kind| (id.to_owned(), kind.to_owned()))
+        );
+        self.traces()
+    }
+
+    /// Waits until nothing is left to be sent, and until the bot has heard of all it has sent.
+    pub async fn rests(&self) {
+        at_rest(&self.bot).await;
+        soon("the bot to hear of everything", async || {
+            self.server.look(World::is_heard).then_some(())
+        })
+        .await;
+    }
+
+    /// What the bot has put into the room.
+    pub fn traces(&self) -> Traces {
+        let timeline = self.server.look(|world| world.timeline(&self.room));
+        traces_in(&timeline, self.bot.user_id())
+    }
+
+    /// Of what the agent was told, by question and type, each webhook id once.
+    pub fn told(&self) -> Vec<(String, String)> {
+        let told = told(&self.sink).into_iter();
+        told.map(|(id, kind, _)| (id, kind)).collect()
+    }
+}
+
+#[tokio::test]
+async fn a_homeserver_that_does_nothing_wrong_is_no_fault() {
+    Play::begin().await.survives(|_| {}).await;
+}
+
+#[tokio::test]
+async fn a_sync_that_breaks_off_in_the_middle_comes_again() {
+    let play = Play::begin().await;
+    play.survives(|server| server.fault(Endpoint::Sync, Fault::Cut))
+        .await;
+}
+
+#[tokio::test]
+async fn a_sync_that_comes_twice_to_the_byte_is_taken_once() {
+    let play = Play::begin().await;
+    let card = play.ask("e1").await;
+    let answer = play.says("2");
+    play.bot.api().until_answered("e1").await;
+    play.server.fault(Endpoint::Sync, Fault::Replay);
+    play.server.fault(Endpoint::Sync, Fault::Replay);
+    soon("the same answer to two syncs", async || {
+        play.server.faults_are_over().then_some(())
+    })
+    .await;
+    play.ends_with("e1", &card, &answer).await;
+}
+
+#[tokio::test]
+async fn what_comes_under_a_token_that_has_not_moved_is_taken_once() {
+    let play = Play::begin().await;
+    play.survives(|server| server.fault(Endpoint::Sync, Fault::SameToken))
+        .await;
+}
+
+#[tokio::test]
+async fn events_that_come_in_two_syncs_are_taken_once() {
+    let play = Play::begin().await;
+    let card = play.ask("e1").await;
+    let answer = play.says("2");
+    play.bot.api().until_answered("e1").await;
+    play.server.fault(Endpoint::Sync, Fault::Overlap);
+    // The response that holds the answer once more holds something new too.
+    play.says("thank you");
+    soon("what was said to come twice", async || {
+        play.server.faults_are_over().then_some(())
+    })
+    .await;
+    play.ends_with("e1", &card, &answer).await;
+}
+
+#[tokio::test]
+async fn a_sync_that_is_no_json_is_asked_for_again() {
+    let play = Play::begin().await;
+    play.survives(|server| server.fault(Endpoint::Sync, Fault::NoJson))
+        .await;
+}
+
+#[tokio::test]
+async fn a_sync_that_fails_a_few_times_is_repeated() {
+    let play = Play::begin().await;
+    play.survives(|server| {
+        server.fault(Endpoint::Sync, Fault::unavailable());
+        server.fault(Endpoint::Sync, Fault::refused(500, "M_UNKNOWN"));
+        server.fault(
+            Endpoint::Sync,
+            Fault::Limited {
+                header: Some(1),
+                body: None,
+            },
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_card_whose_acknowledgement_breaks_off_is_in_the_room_once() {
+    let play = Play::begin().await;
+    play.server.fault(Endpoint::Send, Fault::Cut);
+    play.survives(|_| {}).await;
+    let again = play.server.asked(Endpoint::Send);
+    assert_eq!(again, 4, "card, card again, tick, edit");
+}
+
+#[tokio::test]
+async fn a_tick_and_an_edit_whose_acknowledgements_break_off_are_in_the_room_once() {
+    let play = Play::begin().await;
+    play.survives(|server| {
+        server.fault(Endpoint::Send, Fault::Cut);
+        server.fault(Endpoint::Send, Fault::Cut);
+    })
+    .await;
+}
+
+/// Sends one card to a homeserver that asks for patience; how long after the last refusal it was
+/// sent again.
+async fn patience_with(limits: Fault) -> Duration {
+    let play = Play::begin().await;
+    // The client repeats a request once by itself.
+    for _ in 0..4 {
+        play.server.fault(Endpoint::Send, limits.clone());
+    }
+    play.bot.api().ask_fine(&question(&play.room, "e1")).await;
+    play.server.until_asked(Endpoint::Send, 4).await;
+    let began = tokio::time::Instant::now();
+    play.server.until_asked(Endpoint::Send, 5).await;
+    let waited = began.elapsed();
+    let card = play.card_of("e1").await;
+    let answer = play.says("2");
+    play.ends_with("e1", &card, &answer).await;
+    assert!(play.bot.api().is_ready().await);
+    waited
+}
+
+#[tokio::test]
+async fn a_homeserver_that_asks_for_patience_by_its_header_is_given_it() {
+    let limits = Fault::Limited {
+        header: Some(2),
+        body: None,
+    };
+    assert!(patience_with(limits).await >= Duration::from_millis(1_900));
+}
+
+#[tokio::test]
+async fn a_homeserver_that_asks_for_patience_in_its_answer_is_given_it() {
+    let limits = Fault::Limited {
+        header: None,
+        body: Some(2_000),
+    };
+    assert!(patience_with(limits).await >= Duration::from_millis(1_900));
+}
+
+#[tokio::test]
+async fn a_homeserver_that_fails_to_take_a_message_is_asked_again() {
+    let play = Play::begin().await;
+    play.server.fault(Endpoint::Send, Fault::unavailable());
+    play.server
+        .fault(Endpoint::Send, Fault::refused(500, "M_UNKNOWN"));
+    play.server.fault(Endpoint::Send, Fault::NoJson);
+    play.survives(|_| {}).await;
+}
+
+#[tokio::test]
+async fn a_card_that_is_refused_for_good_is_told_as_undeliverable() {
+    let play = Play::begin().await;
+    play.server
+        .fault(Endpoint::Send, Fault::refused(403, "M_FORBIDDEN"));
+    play.bot.api().ask_fine(&question(&play.room, "e1")).await;
+    let object = play.bot.api().until("e1", &["undeliverable"]).await;
+    assert_eq!(object["event_id"], Value::Null);
+    play.rests().await;
+    assert_eq!(play.traces(), Traces::default());
+    let told = [("e1".to_owned(), "elicitation.undeliverable".to_owned())];
+    assert_eq!(play.told(), told);
+    assert!(play.bot.api().is_ready().await);
+}
+
+/// The older of two answers is in a hole of the timeline, which is read back page by page.
+async fn a_hole(disturb: impl FnOnce(&ScriptedServer)) -> (Play, String, String, String) {
+    let play = Play::begin().await;
+    let card = play.ask("e1").await;
+    disturb(&play.server);
+    let (older, newer) = play.server.at_once(|world| {
+        world.timeline_limit = Some(2);
+        world.page_limit = Some(3);
+        for number in 0..4 {
+            world.says(&play.room, &play.ada, &format!("before, {number}"));
+        }
+        let older = world.says(&play.room, &play.ada, "3");
+        for number in 0..6 {
+            world.says(&play.room, &play.ada, &format!("after, {number}"));
+        }
+        (older, world.says(&play.room, &play.ada, "1"))
+    });
+    (play, card, older, newer)
+}
+
+#[tokio::test]
+async fn of_two_answers_the_one_in_a_hole_is_the_older_and_is_taken() {
+    let (play, card, older, _) = a_hole(|_| {}).await;
+    play.ends_with("e1", &card, &older).await;
+    assert!(play.server.asked(Endpoint::Messages) >= 3);
+    assert!(play.bot.api().is_ready().await);
+}
+
+#[tokio::test]
+async fn a_hole_that_cannot_be_read_now_is_read_later() {
+    let (play, card, older, _) = a_hole(|server| {
+        server.fault(Endpoint::Messages, Fault::Cut);
+        server.fault(Endpoint::Messages, Fault::unavailable());
+        server.fault(Endpoint::Messages, Fault::NoJson);
+    })
+    .await;
+    play.ends_with("e1", &card, &older).await;
+    assert!(play.server.faults_are_over());
+    assert!(play.bot.api().is_ready().await);
+}
+
+#[tokio::test]
+async fn behind_a_hole_that_will_never_be_told_the_next_answer_is_taken() {
+    let refuse = |server: &ScriptedServer| {
+        server.fault(Endpoint::Messages, Fault::refused(403, "M_FORBIDDEN"));
+    };
+    let (play, card, _, newer) = a_hole(refuse).await;
+    play.ends_with("e1", &card, &newer).await;
+    assert!(play.bot.api().is_ready().await);
+}
+
+#[tokio::test]
+async fn of_two_answers_among_five_hundred_messages_in_an_absence_the_older_is_taken() {
+    let mut play = Play::begin().await;
+    let card = play.ask("e1").await;
+    play.rests().await;
+    play.bot.kill9();
+    let mut answers = Vec::new();
+    for number in 0..500 {
+        match number {
+            100 => answers.push(play.says("2")),
+            300 => answers.push(play.says("3")),
+            _ => drop(play.says(&format!("and another thing, {number}"))),
+        }
+    }
+    play.bot.start_again().await;
+    play.ends_with("e1", &card, &answers[0]).await;
+    assert!(play.bot.api().is_ready().await);
+}
+
+#[tokio::test]
+async fn what_is_asked_while_the_homeserver_is_away_goes_out_in_order_when_it_is_back() {
+    let play = Play::begin().await;
+    let other = play.server.room(&play.ada, &[play.bot.user_id()]);
+    let first = question(&other, "first");
+    ask_once_joined(&play.bot.api(), &first).await;
+    opened(&play.bot.api(), "first").await;
+    play.rests().await;
+    play.server.go_away().await;
+    let rooms = [&play.room, &other];
+    let id = |room: usize, number: usize| format!("{room}-{number}");
+    for number in 0..5 {
+        for (index, room) in rooms.iter().enumerate() {
+            let (status, asked) = play
+                .bot
+                .api()
+                .ask(&question(room, &id(index, number)))
+                .await;
+            assert_eq!(status, StatusCode::CREATED, "{asked:#}");
+            assert_eq!(asked["state"], "queued");
+        }
+    }
+    // Each of the two rooms has a message that was tried in vain.
+    soon("the bot to see that it is alone", async || {
+        let tried = "SELECT COUNT(*) FROM outbox WHERE state = 'pending' AND attempts > 0";
+        (count(&play.bot, tried) == 2).then_some(())
+    })
+    .await;
+    play.server.come_back().await;
+    let mut open = Vec::new();
+    for index in 0..2 {
+        for number in 0..5 {
+            let object = opened(&play.bot.api(), &id(index, number)).await;
+            open.push(object["event_id"].as_str().unwrap().to_owned());
+        }
+    }
+    play.rests().await;
+    assert_eq!(play.traces().cards, open[..5]);
+    let timeline = play.server.look(|world| world.timeline(&other));
+    assert_eq!(
+        traces_in(&timeline, play.bot.user_id()).cards[1..],
+        open[5..]
+    );
+    assert_eq!(
+        play.told().len(),
+        11,
+        "each is told once: {:?}",
+        play.told()
+    );
+    assert!(play.bot.api().is_ready().await);
+}
+
+#[tokio::test]
+async fn a_session_whose_access_token_has_died_is_refreshed() {
+    let play = Play::begin().await;
+    play.survives(|server| server.at_once(|world| world.sessions.expire()))
+        .await;
+    assert_eq!(play.server.asked(Endpoint::Refresh), 1);
+    assert_eq!(play.server.asked(Endpoint::Login), 1);
+}
+
+#[tokio::test]
+async fn a_session_that_is_forgotten_for_good_ends_the_bot_and_wipes_nothing() {
+    let mut play = Play::begin().await;
+    let device = device(&play.bot);
+    play.server
+        .at_once(|world| world.sessions.log_out_all(false));
+    let ended = play.bot.wait_ended().await;
+    assert!(!ended.success(), "{ended}");
+    let log = play.bot.log();
+    assert!(log.contains("to start as a new device"), "{log}");
+    assert_eq!(self::device(&play.bot), device, "nothing is wiped");
+    assert_eq!(play.server.asked(Endpoint::Login), 1);
+}
+
+/// The device of a bot's session.
+fn device(bot: &BotProcess) -> Value {
+    let path = bot.config().folder().join("stored/matrix/session.json");
+    let session = std::fs::read(path).unwrap();
+    let session: Value = serde_json::from_slice(&session).unwrap();
+    assert!(session["device_id"].is_string(), "{}", session["device_id"]);
+    session["device_id"].clone()
+}
+
+#[tokio::test]
+async fn a_login_that_is_refused_ends_the_bot_and_leaves_nothing() {
+    let server = ScriptedServer::start().await;
+    let wrong = |config: BotConfig| config.with("matrix.password", json!("another"));
+    let mut play = Play::over(server, wrong).await;
+    let ended = play.bot.wait_ended().await;
+    assert!(!ended.success(), "{ended}");
+    let log = play.bot.log();
+    assert!(
+        log.contains("refuses the login of @elicit:scripted.test"),
+        "{log}"
+    );
+    let stored = play.bot.config().folder().join("stored");
+    assert!(!stored.join("matrix").exists() && !stored.join("matrix.new").exists());
+}
+
+#[tokio::test]
+async fn a_first_login_waits_for_a_homeserver_that_fails() {
+    let server = ScriptedServer::start().await;
+    server.fault(Endpoint::Login, Fault::unavailable());
+    server.fault(Endpoint::Login, Fault::unavailable());
+    server.fault(Endpoint::Login, Fault::Cut);
+    let mut play = Play::over(server, |config| config).await;
+    assert!(!play.bot.api().is_ready().await);
+    play.bot.wait_ready().await;
+    play.survives(|_| {}).await;
+}
+
+#[tokio::test]
+async fn a_token_of_its_own_is_used_without_a_login() {
+    let server = ScriptedServer::start().await;
+    let session = server.at_once(|world| {
+        let user = world.sessions.account("elicit", PASSWORD);
+        world.sessions.open(&user, "BOT", false)
+    });
+    let with_token = |config: BotConfig| {
+        config
+            .with("matrix.access_token", session["access_token"].clone())
+            .with("matrix.device_id", json!("BOT"))
+            .without("matrix.password")
+    };
+    let mut play = Play::over(server, with_token).await;
+    play.bot.wait_ready().await;
+    play.survives(|_| {}).await;
+    assert_eq!(play.server.asked(Endpoint::Login), 0);
+}
