@@ -77,7 +77,7 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         }
         Command::Run { config } => {
             log_to_stderr("info");
-            runtime()?.block_on(run::run(&config))
+            run::again_and_again(&config, runtime)
         }
         Command::Check { config } => Ok(exit(check::run(&config, &mut io::stdout().lock())?)),
         Command::Deliveries(command) => runtime()?

@@ -12,21 +12,28 @@ use super::session;
 use crate::config::Config;
 use crate::service::Service;
 
-/// Why the session is lost for good.
+/// Why the session is over.
 #[derive(Debug, thiserror::Error)]
-#[error("the homeserver no longer accepts the bot's session: {0}")]
-pub struct SessionLost(String);
+pub enum SessionOver {
+    /// It is lost for good.
+    #[error("the homeserver no longer accepts the bot's session: {0}")]
+    Lost(String),
+    /// Another one is kept in its place, on the same device: starting again goes on with that.
+    #[error("the homeserver asked for a new login, which is done; start again to use it")]
+    Renewed,
+}
 
 /// Watches over the session's tokens until the process is to end. A soft logout is answered by
 /// logging in again on the same device.
 ///
 /// # Errors
-/// When the session is lost for good: the process ends then, loud, instead of living on deaf.
+/// When the session is over. If it is lost for good the process ends, loud, instead of living on
+/// deaf.
 pub(crate) async fn watch_session(
     client: Client,
     service: Arc<Service>,
     mut stopping: watch::Receiver<bool>,
-) -> Result<(), SessionLost> {
+) -> Result<(), SessionOver> {
     let mut changes = client.subscribe_to_session_changes();
     loop {
         let change = tokio::select! {
@@ -38,7 +45,7 @@ pub(crate) async fn watch_session(
                 let outcome = if lost.soft_logout {
                     tokio::select! {
                         _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
-                        renewed = renew(&service, &client) => renewed,
+                        renewed = renew(&service) => renewed,
                     }
                 } else {
                     let folder = service.config().matrix.data_dir.join("matrix");
@@ -49,13 +56,13 @@ pub(crate) async fn watch_session(
                         folder.display()
                     ))
                 };
-                match outcome {
-                    Ok(()) => tracing::info!("logged in again after a soft logout"),
+                return Err(match outcome {
+                    Ok(()) => SessionOver::Renewed,
                     Err(why) => {
                         service.health().give_up(&why);
-                        return Err(SessionLost(why));
+                        SessionOver::Lost(why)
                     }
-                }
+                });
             }
             Ok(SessionChange::TokensRefreshed) | Err(RecvError::Lagged(_)) => {}
             Err(RecvError::Closed) => return Ok(()),
@@ -64,10 +71,10 @@ pub(crate) async fn watch_session(
 }
 
 /// Logs in again on the same device, for as long as the homeserver does not answer.
-async fn renew(service: &Service, client: &Client) -> Result<(), String> {
+async fn renew(service: &Service) -> Result<(), String> {
     let mut wait = Duration::from_secs(1);
     loop {
-        match session::log_in_again(&service.config().matrix, client).await {
+        match session::log_in_again(&service.config().matrix).await {
             Err(error) if error.may_pass() => {
                 let wait_ms = wait.as_millis();
                 tracing::warn!(wait_ms, "{error}; next try in {wait_ms} ms");

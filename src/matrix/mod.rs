@@ -15,7 +15,7 @@ mod rooms;
 mod session;
 mod speak;
 
-pub use keys::SessionLost;
+pub use keys::SessionOver;
 pub(crate) use keys::{recover, watch_keys, watch_session};
 pub use listen::{ListenError, Listener};
 pub use rooms::JoinedRooms;

@@ -152,14 +152,11 @@ async fn set_up(config: &MatrixConfig, folder: &Path) -> Result<(), SessionError
 
 /// The very first session, from the password or the configured token. Nothing is stored here.
 async fn first_session(config: &MatrixConfig) -> Result<MatrixSession, SessionError> {
-    let client = Client::builder()
-        .homeserver_url(&config.homeserver)
-        .request_config(requests())
-        .build()
-        .await
-        .map_err(|error| away(config, &error))?;
     match (&config.password, &config.access_token, &config.device_id) {
-        (Some(password), ..) => log_in(config, &client, password.expose()).await,
+        (Some(password), ..) => {
+            let device = config.device_id.as_deref();
+            log_in(config, password.expose(), device).await
+        }
         (None, Some(token), Some(device)) => {
             let expected = SessionMeta {
                 user_id: user_id(config)?,
@@ -173,7 +170,7 @@ async fn first_session(config: &MatrixConfig) -> Result<MatrixSession, SessionEr
                 meta: expected,
                 tokens,
             };
-            check_token(config, &client, &session).await?;
+            check_token(config, &session).await?;
             Ok(session)
         }
         (None, ..) => Err(SessionError::Refused {
@@ -184,17 +181,28 @@ async fn first_session(config: &MatrixConfig) -> Result<MatrixSession, SessionEr
     }
 }
 
+/// A client without a session and without anything stored.
+async fn nobody(config: &MatrixConfig) -> Result<Client, SessionError> {
+    Client::builder()
+        .homeserver_url(&config.homeserver)
+        .request_config(requests())
+        .build()
+        .await
+        .map_err(|error| away(config, &error))
+}
+
 async fn log_in(
     config: &MatrixConfig,
-    client: &Client,
     password: &str,
+    device: Option<&str>,
 ) -> Result<MatrixSession, SessionError> {
+    let client = nobody(config).await?;
     let user = UserIdentifier::Matrix(MatrixUserIdentifier::new(config.user.clone()));
     let login = login::v3::LoginInfo::Password(login::v3::Password::new(user, password.to_owned()));
     let mut request = login::v3::Request::new(login);
     request.refresh_token = true;
     request.initial_device_display_name = Some(DEVICE_NAME.to_owned());
-    request.device_id = config.device_id.as_deref().map(Into::into);
+    request.device_id = device.map(Into::into);
     let response = client
         .send(request)
         .await
@@ -204,11 +212,8 @@ async fn log_in(
 
 /// A token must be that of the configured user and device, or messages would be encrypted for
 /// keys that nobody has.
-async fn check_token(
-    config: &MatrixConfig,
-    client: &Client,
-    session: &MatrixSession,
-) -> Result<(), SessionError> {
+async fn check_token(config: &MatrixConfig, session: &MatrixSession) -> Result<(), SessionError> {
+    let client = nobody(config).await?;
     client
         .matrix_auth()
         .restore_session(session.clone(), RoomLoadSettings::default())
@@ -314,41 +319,22 @@ fn keep_refreshed(client: &Client, folder: &Path) -> Result<(), SessionError> {
         })
 }
 
-/// Logs in again on the same device after the homeserver has asked for it (a soft logout).
+/// Logs in again on the same device after the homeserver has asked for it (a soft logout), and keeps
+/// the new session. A client that has a session takes no other: the next start is on the new one.
 ///
 /// # Errors
 /// When there is no password to do it with, or the homeserver refuses.
-pub(super) async fn log_in_again(
-    config: &MatrixConfig,
-    client: &Client,
-) -> Result<(), SessionError> {
-    let refusal = |why: &str| SessionError::Refused {
-        user: config.user.clone(),
-        why: why.to_owned(),
-    };
+pub(super) async fn log_in_again(config: &MatrixConfig) -> Result<(), SessionError> {
     let Some(password) = &config.password else {
-        return Err(refusal(
-            "the access token is no longer valid and no password is configured",
-        ));
+        return Err(SessionError::Refused {
+            user: config.user.clone(),
+            why: "the access token is no longer valid and no password is configured".to_owned(),
+        });
     };
-    let Some(meta) = client.session_meta().cloned() else {
-        return Err(refusal("there is no session to renew"));
-    };
-    let response = client
-        .matrix_auth()
-        .login_username(&meta.user_id, password.expose())
-        .device_id(meta.device_id.as_str())
-        .request_refresh_token()
-        .send()
-        .await
-        .map_err(|error| match error.as_client_api_error() {
-            Some(answer) if is_final(answer) => refusal(&answer.to_string()),
-            _ => away(config, &error),
-        })?;
-    write_session(
-        &config.data_dir.join("matrix"),
-        &MatrixSession::from(&response),
-    )
+    let folder = config.data_dir.join("matrix");
+    let device = read_session(&folder)?.meta.device_id;
+    let session = log_in(config, password.expose(), Some(device.as_str())).await?;
+    write_session(&folder, &session)
 }
 
 /// Every request gives up in reasonable time; what must not be lost is repeated by us.

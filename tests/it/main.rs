@@ -11,6 +11,7 @@ mod faults;
 mod keys;
 mod kills;
 mod plain_room;
+mod play;
 mod relay;
 mod sandbox;
 mod scene;
