@@ -12,6 +12,7 @@ mod keys;
 mod kills;
 mod plain_room;
 mod play;
+mod poison;
 mod relay;
 mod sandbox;
 mod scene;
