@@ -2,6 +2,7 @@
 
 use std::{fs, path::Path, time::Duration};
 
+use futures_util::{StreamExt as _, stream};
 use matrix_elicit::sandbox::SynapseOptions;
 use reqwest::StatusCode;
 use serde_json::Value;
@@ -209,14 +210,15 @@ async fn of_two_answers_in_a_long_absence_the_older_one_is_taken() {
     stage.bot.kill9();
     let answers = stage.say_everywhere("3").await;
     // More than one response holds: the homeserver leaves out what is oldest.
-    let chatter = async |corner: &Corner| {
-        for number in 0..150 {
+    let chatter = async |corner: &Corner, count: usize| {
+        let said = stream::iter(0..count).map(async |number| {
             let body = format!("and another thing, {number}");
-            corner.who.say(&corner.room, &body).await;
-        }
+            corner.who.say(&corner.room, &body).await
+        });
+        said.buffer_unordered(20).count().await
     };
     let [plain, encrypted] = &stage.corners;
-    tokio::join!(chatter(plain), chatter(encrypted));
+    tokio::join!(chatter(plain, 500), chatter(encrypted, 150));
     let late = stage.say_everywhere("1").await;
     stage.bot.start_again().await;
     for (index, answer) in answers.iter().enumerate() {
