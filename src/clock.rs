@@ -33,3 +33,26 @@ pub fn fresh_id(prefix: &str) -> String {
     let ulid = ulid::Ulid::from_parts(time, rand::random());
     format!("{prefix}{ulid}")
 }
+
+/// By how much the program waits less for a homeserver than it is meant to, from the environment: a
+/// test of its patience must not take as long. Release builds do not look at it.
+pub const HURRY: &str = "MATRIX_ELICIT_HURRY";
+
+/// How long to wait for what is meant to be waited for so long.
+#[cfg(debug_assertions)]
+pub fn patience(meant: Duration) -> Duration {
+    use std::sync::OnceLock;
+
+    static HURRIED: OnceLock<u32> = OnceLock::new();
+    let times = HURRIED.get_or_init(|| {
+        let set = std::env::var(HURRY).ok();
+        set.and_then(|times| times.parse().ok()).unwrap_or(1).max(1)
+    });
+    meant / *times
+}
+
+/// How long to wait for what is meant to be waited for so long.
+#[cfg(not(debug_assertions))]
+pub fn patience(meant: Duration) -> Duration {
+    meant
+}

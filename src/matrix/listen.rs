@@ -142,7 +142,7 @@ impl Listener {
             let asked_at = clock::now();
             let synced = tokio::select! {
                 _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
-                synced = tokio::time::timeout(DEADLINE, self.client.sync_once(settings.clone())) => synced,
+                synced = tokio::time::timeout(clock::patience(DEADLINE), self.client.sync_once(settings.clone())) => synced,
             };
             let invited = match synced.map_err(|_| ListenError::Hung)? {
                 Ok(response) => {
@@ -511,7 +511,7 @@ fn settings(long_poll: Duration) -> SyncSettings {
             include_redundant_members: false,
         };
     SyncSettings::new()
-        .timeout(long_poll)
+        .timeout(clock::patience(long_poll))
         .filter(Filter::FilterDefinition(filter))
         .set_presence(PresenceState::Offline)
 }

@@ -23,6 +23,7 @@ use matrix_sdk::store::RoomLoadSettings;
 use matrix_sdk::{Client, HttpError, SessionMeta, SessionTokens, SqliteStoreConfig};
 use matrix_sdk_base::{StateStoreDataKey, StateStoreDataValue};
 
+use crate::clock;
 use crate::config::MatrixConfig;
 use crate::crash;
 
@@ -340,7 +341,7 @@ pub(super) async fn log_in_again(config: &MatrixConfig) -> Result<(), SessionErr
 /// Every request gives up in reasonable time; what must not be lost is repeated by us.
 fn requests() -> RequestConfig {
     RequestConfig::new()
-        .timeout(Duration::from_secs(30))
+        .timeout(clock::patience(Duration::from_secs(30)))
         .retry_limit(2)
 }
 

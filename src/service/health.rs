@@ -3,11 +3,12 @@
 
 use std::sync::RwLock;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
-use crate::clock::Millis;
+use crate::clock::{self, Millis};
 
 /// A sync older than this means that the bot hears nothing: the long poll takes 30 s.
-pub const SYNC_DEADLINE: Millis = 90_000;
+pub const SYNC_DEADLINE: Duration = Duration::from_secs(90);
 /// A message that could not be sent for this long means that the bot cannot speak.
 pub const SEND_DEADLINE: Millis = 120_000;
 
@@ -88,7 +89,7 @@ impl Health {
         let mut reasons = Vec::new();
         match self.synced_at() {
             None => reasons.push("no sync with the homeserver yet".to_owned()),
-            Some(at) if now.saturating_sub(at) > SYNC_DEADLINE => {
+            Some(at) if now.saturating_sub(at) > clock::millis(clock::patience(SYNC_DEADLINE)) => {
                 let seconds = now.saturating_sub(at) / 1000;
                 reasons.push(format!("no sync with the homeserver for {seconds} s"));
             }
@@ -123,9 +124,10 @@ mod tests {
             ["no sync with the homeserver yet"]
         );
         health.synced(10);
-        assert!(health.readiness(10 + SYNC_DEADLINE).ready);
+        let deadline = clock::millis(SYNC_DEADLINE);
+        assert!(health.readiness(10 + deadline).ready);
         assert_eq!(
-            health.readiness(11 + SYNC_DEADLINE).reasons,
+            health.readiness(11 + deadline).reasons,
             ["no sync with the homeserver for 90 s"]
         );
     }

@@ -86,6 +86,37 @@ async fn a_sync_that_fails_a_few_times_is_repeated() {
 }
 
 #[tokio::test]
+async fn a_sync_that_hangs_is_given_up_and_asked_for_again() {
+    let mut play = Play::prepare(|config| config.hurried(30)).await;
+    play.bot.wait_ready().await;
+    let card = play.ask("e1").await;
+    play.server.fault_always(Endpoint::Sync, Fault::Hang);
+    let answer = play.says("2");
+    // It cannot hear, and says so.
+    let api = play.bot.api();
+    soon("the bot not to be ready", async || {
+        (!api.is_ready().await).then_some(())
+    })
+    .await;
+    let asked = play.server.asked(Endpoint::Sync);
+    play.server.until_asked(Endpoint::Sync, asked + 2).await;
+    let (_, object) = api.get("e1").await;
+    assert_eq!(object["state"], "open", "{object:#}");
+    play.server.heal();
+    play.ends_with("e1", &card, &answer).await;
+    play.bot.wait_ready().await;
+}
+
+#[tokio::test]
+async fn a_message_whose_sending_hangs_is_sent_again_and_is_in_the_room_once() {
+    let mut play = Play::prepare(|config| config.hurried(30)).await;
+    play.bot.wait_ready().await;
+    play.server.fault(Endpoint::Send, Fault::Unanswered);
+    play.server.fault(Endpoint::Send, Fault::Hang);
+    play.survives(|_| {}).await;
+}
+
+#[tokio::test]
 async fn a_card_whose_acknowledgement_breaks_off_is_in_the_room_once() {
     let play = Play::begin().await;
     play.server.fault(Endpoint::Send, Fault::Cut);

@@ -8,6 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use matrix_elicit::clock::HURRY;
 use matrix_elicit::sandbox::{Account, Synapse};
 use serde_json::{Value, json};
 
@@ -22,6 +23,7 @@ pub struct BotConfig {
     account: Account,
     token: String,
     url: String,
+    hurry: u32,
     /// Holds the file, what the bot stores, and its log.
     folder: tempfile::TempDir,
 }
@@ -65,6 +67,7 @@ impl BotConfig {
             account,
             token,
             url,
+            hurry: 1,
             folder,
         }
     }
@@ -102,6 +105,13 @@ impl BotConfig {
     pub fn with_webhook(self, sink: &WebhookSink) -> Self {
         let webhook = json!({"url": sink.url(), "secret": sink.secret()});
         self.with_path(&["agents", AGENT, "webhook"], webhook)
+    }
+
+    /// The bot waits for the homeserver so many times less than it is meant to.
+    #[must_use]
+    pub fn hurried(mut self, times: u32) -> Self {
+        self.hurry = times;
+        self
     }
 
     /// One more agent that may ask everywhere.
@@ -308,6 +318,7 @@ impl BotProcess {
             .arg("run")
             .arg("--config")
             .arg(self.config.file())
+            .env(HURRY, self.config.hurry.to_string())
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log)
