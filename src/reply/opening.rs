@@ -96,7 +96,11 @@ fn after_user_id<'a>(text: &'a str, user_id: &str) -> Option<&'a str> {
     let after = match text.strip_prefix('[') {
         // A Markdown link, as some clients write a mention: [name](https://matrix.to/#/id).
         Some(link) => {
-            let (_, target) = link.split_once("](")?;
+            let (name, target) = link.split_once("](")?;
+            // More than a name is something that was said.
+            if name.contains(['[', ']', '\n', '\r']) {
+                return None;
+            }
             after_link(target, user_id)?.strip_prefix(')')?
         }
         None => after_link(text, user_id)?,
@@ -200,6 +204,10 @@ mod tests {
         assert_eq!(mention("@elicit:elsewhere.org: 2"), None);
         assert_eq!(mention("@elicit: 2"), Some(("2", true)));
         assert_eq!(mention("ask elicit: 2"), None);
+        for more in ["[not 1], [", "[x] [", "[not this\n"] {
+            let said = format!("{more}Elicit](https://matrix.to/#/@elicit:example.org) 2");
+            assert_eq!(mention(&said), None, "{said}");
+        }
     }
 
     #[test]

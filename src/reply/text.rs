@@ -24,6 +24,9 @@ const ZEROS: [u32; 77] = [
 /// The keycap sign that follows a digit in `1️⃣`.
 const KEYCAP: char = '\u{20E3}';
 
+/// The braille pattern without dots: a symbol to Unicode, a blank to whoever looks at it.
+const BRAILLE_BLANK: char = '\u{2800}';
+
 /// The flag that England, Scotland and Wales share: only the tag characters
 /// after it, otherwise invisible, tell them apart.
 const BLACK_FLAG: char = '\u{1F3F4}';
@@ -62,7 +65,7 @@ pub(crate) fn folded(shown: &str) -> String {
 /// Whether nothing of the text can be seen.
 pub fn is_blank(text: &str) -> bool {
     text.chars()
-        .all(|c| c.is_whitespace() || is_invisible(c) || is_skin_tone(c))
+        .all(|c| c.is_whitespace() || c == BRAILLE_BLANK || is_invisible(c) || is_skin_tone(c))
 }
 
 /// The text without the white space and invisible characters before it.
@@ -187,7 +190,8 @@ fn closes(c: char) -> bool {
     }
 }
 
-/// White space collapsed to single blanks, both ends trimmed, control characters gone.
+/// White space collapsed to single blanks, both ends trimmed, control characters and the keycaps
+/// of digits gone.
 fn collapsed(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -195,6 +199,8 @@ fn collapsed(text: &str) -> String {
             if !out.is_empty() && !out.ends_with(' ') {
                 out.push(' ');
             }
+        } else if c == KEYCAP && out.ends_with(|c: char| c.is_ascii_digit()) {
+            // NFKC made the digit: `½⃣`, `㎡⃣`.
         } else if !c.is_control() {
             out.push(c);
         }
@@ -242,8 +248,11 @@ fn prepared(text: &str) -> String {
             }
             (after_digit, after_enclosed) = (false, true);
         } else {
-            out.push(if c == '\u{2800}' { ' ' } else { c });
-            (after_digit, after_enclosed) = (false, false);
+            if begins_with_a_number(c) && (after_digit || after_enclosed) {
+                out.push(' ');
+            }
+            out.push(if c == BRAILLE_BLANK { ' ' } else { c });
+            (after_digit, after_enclosed) = (false, ends_with_a_number(c));
         }
     }
     out
@@ -266,6 +275,19 @@ fn is_enclosed_number(c: char) -> bool {
         | '\u{2189}' | '\u{2460}'..='\u{249B}' | '\u{24EA}'..='\u{24FF}'
         | '\u{2776}'..='\u{2793}' | '\u{3248}'..='\u{324F}' | '\u{3251}'..='\u{325F}'
         | '\u{32B1}'..='\u{32BF}' | '\u{1F100}'..='\u{1F10C}' | '\u{1F51F}')
+}
+
+/// The telegraph symbols, which NFKC writes as a number and a word: `㋉` is `10月`.
+fn begins_with_a_number(c: char) -> bool {
+    matches!(c, '\u{32C0}'..='\u{32CB}' | '\u{3358}'..='\u{3370}' | '\u{33E0}'..='\u{33FE}')
+}
+
+/// The units squared and cubed, which NFKC writes with the number behind: `㎡` is `m2`.
+fn ends_with_a_number(c: char) -> bool {
+    matches!(
+        c,
+        '\u{3378}' | '\u{3379}' | '\u{339F}'..='\u{33A6}' | '\u{33A8}' | '\u{33AF}'
+    )
 }
 
 /// Circled digits and the keycap ten, where NFKC does not know their value.
@@ -355,6 +377,8 @@ mod tests {
             ("１２", "12"),
             ("۱۲", "12"),
             ("𝟏", "1"),
+            ("½⃣", "1\u{2044}2"),
+            ("㎡⃣", "m2"),
             ("＃２", "#2"),
         ] {
             assert_eq!(normal(text), expected, "{text}");
@@ -366,6 +390,9 @@ mod tests {
         assert_eq!(normal("①②"), "1 2");
         assert_eq!(normal("1²"), "1 2");
         assert_eq!(normal("②0"), "2 0");
+        assert_eq!(normal("1㋉"), "1 10月");
+        assert_eq!(normal("㉉㋉"), "㉉ 10月");
+        assert_eq!(normal("5㎡2"), "5m2 2");
         assert_eq!(normal("½"), "1\u{2044}2");
         assert_eq!(normal("1½"), "1 1\u{2044}2");
     }
@@ -390,11 +417,17 @@ mod tests {
     #[test]
     fn every_character_that_stands_for_digits_is_kept_apart() {
         for c in '\u{80}'..'\u{20000}' {
-            let is_number = c.general_category() == GeneralCategory::OtherNumber;
             let alone = shown(&c.to_string());
-            if is_number && alone.contains(|c: char| c.is_ascii_digit()) {
+            if c.general_category() == GeneralCategory::DecimalNumber {
+                continue;
+            }
+            if alone.starts_with(|c: char| c.is_ascii_digit()) {
                 let beside = shown(&format!("1{c}"));
                 assert_eq!(beside, format!("1 {alone}"), "U+{:X}", u32::from(c));
+            }
+            if alone.ends_with(|c: char| c.is_ascii_digit()) {
+                let beside = shown(&format!("{c}1"));
+                assert_eq!(beside, format!("{alone} 1"), "U+{:X}", u32::from(c));
             }
         }
     }
@@ -408,6 +441,7 @@ mod tests {
         assert_eq!(normal("❤\u{FE0F}"), "❤");
         assert_eq!(normal(" a\u{A0}\u{3000}\n\tb\u{2028}"), "a b");
         assert!(is_blank(" \u{200B}\u{2060}\n\u{3164}\u{E0001}"));
+        assert!(is_blank("\u{2800}"));
         assert!(!is_blank("."));
     }
 
