@@ -36,6 +36,8 @@ pub mod crash;
 pub mod delivery;
 pub mod desk;
 pub mod elicitation;
+#[cfg(test)]
+mod fuzzed;
 pub mod http;
 pub mod ledger;
 pub mod matrix;

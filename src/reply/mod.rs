@@ -24,6 +24,12 @@ pub use suggest::suggest;
 pub use target::{Bot, Message, Question, Reading, TargetedBy, read, read_decline};
 pub use text::is_blank;
 
+/// The form in which texts, ids and labels are compared: NFKC, case folded, invisible characters
+/// gone, the digits of every script as ASCII, white space collapsed.
+pub fn normal_form(text: &str) -> String {
+    text::folded(&text::shown(text))
+}
+
 /// The rule that found an option, or `Text` for a free answer. When several name
 /// the same option it is the first of them, in this order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

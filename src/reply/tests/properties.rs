@@ -8,7 +8,7 @@ use crate::contract::CardOption;
 use crate::reply::{Choice, MatchedBy, Options, read_option};
 
 /// Text that comes near an answer more often than chance would.
-fn near_text() -> impl Strategy<Value = String> {
+pub(super) fn near_text() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         prop::sample::select(vec![
             "1", "2", "3", "#", "red", "Green", "BLUE", "or", "and", ",", "/", "&", "the", "one",
