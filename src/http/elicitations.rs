@@ -3,24 +3,27 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody as _};
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request, State};
 use axum::http::StatusCode;
-use axum::http::header::{HeaderMap, LOCATION};
+use axum::http::header::{EXPECT, HeaderMap, LOCATION};
 use axum::http::request::Parts;
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt as _;
 use serde_json::{Value, json};
 
 use super::auth::Caller;
 use super::query::{self, Pairs};
 use super::request::{read_ask, read_idempotency_key};
-use super::{Api, ApiError};
+use super::{Api, ApiError, MAX_BODY};
 use crate::elicitation::{Key, object};
 use crate::ledger::Sought;
 
 /// How long a body may take to arrive: a request that trickles in holds nothing for long.
 const BODY_TIME: Duration = Duration::from_secs(15);
+/// So many bytes of a body that is too large are read before it is given up.
+const MOST_THROWN_AWAY: usize = 8 * 1024 * 1024;
 
 /// `POST /v1/elicitations`: stores the question and answers once it is stored; it need not be in
 /// the room yet. 201 with `Location`, or 200 when the same was asked before.
@@ -59,10 +62,15 @@ pub async fn read(
 ) -> Result<Json<Value>, ApiError> {
     let [wait] = query::read(pairs, ["wait"])?;
     let key = Key::new(agent, id);
-    let found = match wait {
-        Some(wait) => api.service.wait(&key, query::wait(&wait)?).await?,
-        None => api.service.find(&key).await?,
-    };
+    let wait = wait.as_deref().map(query::wait).transpose()?;
+    let mut found = api.service.find(&key).await?;
+    if let Some(wait) = wait.filter(|wait| !wait.is_zero())
+        && found.as_ref().is_some_and(|found| !found.state.is_closed())
+    {
+        let place = api.waiter()?;
+        found = api.service.wait(&key, wait).await?;
+        drop(place);
+    }
     match found {
         Some(elicitation) => Ok(Json(object(&elicitation))),
         None => Err(ApiError::ElicitationNotFound { id: key.id }),
@@ -157,13 +165,36 @@ impl FromRequest<Api> for Body {
 }
 
 async fn whole(request: Request, within: Duration) -> Result<Bytes, ApiError> {
-    match tokio::time::timeout(within, Bytes::from_request(request, &())).await {
-        Ok(Ok(body)) => Ok(body),
-        Ok(Err(refused)) if refused.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-            Err(ApiError::PayloadTooLarge)
+    let collected = tokio::time::timeout(within, collect(request));
+    collected.await.unwrap_or(Err(ApiError::TooSlow(within)))
+}
+
+/// The body, if it is not over the limit. One that is over it is read on for a while and thrown
+/// away: a connection that is closed while its other end still sends is reset there, and the
+/// refusal is never read.
+async fn collect(request: Request) -> Result<Bytes, ApiError> {
+    let asks_first = request.headers().contains_key(EXPECT);
+    let body = request.into_body();
+    if asks_first && body.size_hint().lower() > MAX_BODY as u64 {
+        return Err(ApiError::PayloadTooLarge);
+    }
+    let mut pieces = body.into_data_stream();
+    let mut kept = Vec::new();
+    let mut thrown_away = 0;
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|_| ApiError::invalid("body", "must arrive whole"))?;
+        if thrown_away == 0 && kept.len() + piece.len() <= MAX_BODY {
+            kept.extend_from_slice(&piece);
+            continue;
         }
-        Ok(Err(_)) => Err(ApiError::invalid("body", "must arrive whole")),
-        Err(_) => Err(ApiError::TooSlow(within)),
+        thrown_away += std::mem::take(&mut kept).len() + piece.len();
+        if thrown_away > MOST_THROWN_AWAY {
+            break;
+        }
+    }
+    match thrown_away {
+        0 => Ok(kept.into()),
+        _ => Err(ApiError::PayloadTooLarge),
     }
 }
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use axum::Json;
-use axum::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::header::{CONNECTION, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
@@ -91,6 +91,12 @@ pub enum ApiError {
     /// The body did not arrive in time.
     #[error("the body did not arrive within {} s", .0.as_secs())]
     TooSlow(Duration),
+    /// As many wait as can be kept waiting.
+    #[error("as many readers and listeners wait as this process can hold; try again in {} s", seconds(*.retry_after))]
+    Busy {
+        /// When there may be a place again.
+        retry_after: Duration,
+    },
     /// Nothing is wrong with the request; it may be sent again.
     #[error("{0}")]
     Unavailable(String),
@@ -157,7 +163,9 @@ impl ApiError {
             Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
             Self::PayloadTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
             Self::TooSlow(_) => (StatusCode::REQUEST_TIMEOUT, "REQUEST_TIMEOUT"),
-            Self::Unavailable(_) => (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE"),
+            Self::Busy { .. } | Self::Unavailable(_) => {
+                (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE")
+            }
             Self::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL"),
         }
     }
@@ -173,7 +181,7 @@ impl ApiError {
                 };
                 Some((WWW_AUTHENTICATE, HeaderValue::from_static(challenge)))
             }
-            Self::RateLimited { retry_after } => {
+            Self::RateLimited { retry_after } | Self::Busy { retry_after } => {
                 Some((RETRY_AFTER, HeaderValue::from(seconds(*retry_after))))
             }
             _ => None,
@@ -242,6 +250,12 @@ impl IntoResponse for ApiError {
         let mut response = (status, Json(body)).into_response();
         if let Some((name, value)) = self.header() {
             response.headers_mut().insert(name, value);
+        }
+        if matches!(self, Self::Busy { .. }) {
+            // Whoever comes back later need not hold a connection until then.
+            response
+                .headers_mut()
+                .insert(CONNECTION, HeaderValue::from_static("close"));
         }
         response
     }

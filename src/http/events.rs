@@ -17,7 +17,7 @@ use axum::response::sse::{KeepAlive, Sse};
 use axum::response::{IntoResponse, Response, sse};
 use futures_util::stream::{self, Stream, StreamExt as _};
 use tokio::sync::broadcast::Receiver;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use super::auth::Caller;
 use super::elicitations::Parameters;
@@ -51,6 +51,7 @@ pub async fn listen(
         Some("start") => true,
         Some(_) => return Err(ApiError::invalid("from", "must be `start` or `now`")),
     };
+    let place = api.waiter()?;
     // Listening begins before reading: what is committed in between is seen by one or the other.
     let notes = api.service.book().notes();
     let after = match last {
@@ -78,6 +79,7 @@ pub async fn listen(
         ready: VecDeque::new(),
         notes,
         stopping: api.stopping.clone(),
+        _place: place,
     };
     let stream = Sse::new(feed.stream()).keep_alive(KeepAlive::new().interval(KEEP_ALIVE));
     // Without this nginx collects the stream instead of passing it on.
@@ -96,6 +98,7 @@ struct Feed {
     ready: VecDeque<Event>,
     notes: Receiver<Note>,
     stopping: watch::Receiver<bool>,
+    _place: OwnedSemaphorePermit,
 }
 
 impl Feed {

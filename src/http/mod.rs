@@ -21,6 +21,7 @@ mod error;
 mod events;
 mod failures;
 mod health;
+mod places;
 mod query;
 mod request;
 mod serve;
@@ -29,16 +30,16 @@ mod tests;
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, MatchedPath, Request};
+use axum::extract::{MatchedPath, Request};
 use axum::http::header::{CACHE_CONTROL, HeaderValue};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
 use metrics_exporter_prometheus::PrometheusHandle;
-use tokio::sync::watch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::service::Service;
 use auth::Tokens;
@@ -61,14 +62,31 @@ struct Api {
     /// The agents whose deliveries were counted in `metrics`, which forgets nobody.
     shown: Arc<Mutex<BTreeSet<String>>>,
     stopping: watch::Receiver<bool>,
+    /// Places for those who wait: long polls and event streams.
+    waiters: Arc<Semaphore>,
+}
+
+/// How long whoever finds no place to wait is told to stay away.
+const RETRY_WAITING: Duration = Duration::from_secs(5);
+
+impl Api {
+    /// A place to wait in, until it is dropped.
+    fn waiter(&self) -> Result<OwnedSemaphorePermit, ApiError> {
+        Arc::clone(&self.waiters)
+            .try_acquire_owned()
+            .map_err(|_| ApiError::Busy {
+                retry_after: RETRY_WAITING,
+            })
+    }
 }
 
 /// The routes of the API. `metrics` is the handle of the installed recorder ([`metrics_recorder`]);
-/// streams end when `stopping` becomes true.
+/// streams end when `stopping` becomes true; at most `waiters` long polls and streams are kept.
 pub fn router(
     service: Arc<Service>,
     metrics: PrometheusHandle,
     stopping: watch::Receiver<bool>,
+    waiters: usize,
 ) -> Router {
     let tokens = Tokens::of(service.config());
     let api = Api {
@@ -78,6 +96,7 @@ pub fn router(
         metrics,
         shown: Arc::default(),
         stopping,
+        waiters: Arc::new(Semaphore::new(waiters)),
     };
     Router::new()
         .route(
@@ -101,7 +120,6 @@ pub fn router(
         .route("/metrics", get(health::metrics))
         .fallback(async || ApiError::UnknownPath)
         .method_not_allowed_fallback(async || ApiError::MethodNotAllowed)
-        .layer(DefaultBodyLimit::max(MAX_BODY))
         .layer(middleware::from_fn(log))
         .with_state(api)
 }

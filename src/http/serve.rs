@@ -1,16 +1,19 @@
 //! Accepting connections, and letting them go.
 //!
 //! A connection has a limited time for the header of its next request, so that
-//! one that says nothing, or says it slowly, is let go. When the service stops,
+//! one that says nothing, or says it slowly, is let go; sooner, if its place is
+//! needed (see [`places`](super::places)). When the service stops,
 //! nothing new is accepted, waiting readers and event streams end at once, and
 //! whatever is still unanswered after [`GRACE`] is cut.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::HttpBody as _;
 use axum::extract::ConnectInfo;
 use axum::http::Request;
 use hyper::body::Incoming;
@@ -20,25 +23,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
+use super::places::{Limits, Place, Places};
 use super::{router, waiting_router};
 use crate::service::Service;
 
-/// What one caller may take from the others.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    /// The time for the header of a request, counted from the end of the one before.
-    pub header: Duration,
-    /// More connections than this wait to be accepted.
-    pub connections: usize,
-}
-
-const LIMITS: Limits = Limits {
-    header: Duration::from_secs(30),
-    connections: 1024,
-};
 /// How long requests in hand may take to finish when the service stops.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -53,20 +44,34 @@ pub async fn serve(
     metrics: PrometheusHandle,
     stopping: watch::Receiver<bool>,
 ) -> io::Result<()> {
-    accept(
-        router(service, metrics, stopping.clone()),
+    serve_within(
+        service,
         listener,
+        metrics,
         stopping,
-        LIMITS,
+        Limits::of_this_process(),
     )
     .await;
     Ok(())
 }
 
+/// Serves the API within these limits.
+pub(super) async fn serve_within(
+    service: Arc<Service>,
+    listener: TcpListener,
+    metrics: PrometheusHandle,
+    stopping: watch::Receiver<bool>,
+    limits: Limits,
+) {
+    let routes = router(service, metrics, stopping.clone(), limits.waiters);
+    accept(routes, listener, stopping, limits).await;
+}
+
 /// Serves what can be said while the homeserver is waited for, until `stopping` becomes true or its
 /// sender is gone. `why` is what `/readyz` tells.
 pub async fn serve_waiting(listener: TcpListener, why: String, stopping: watch::Receiver<bool>) {
-    accept(waiting_router(&why), listener, stopping, LIMITS).await;
+    let limits = Limits::of_this_process();
+    accept(waiting_router(&why), listener, stopping, limits).await;
 }
 
 /// Accepts connections until `stopping` becomes true, then lets them finish for [`GRACE`].
@@ -77,24 +82,26 @@ pub(super) async fn accept(
     limits: Limits,
 ) {
     let told = stopping.clone();
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let places = Places::new(limits.connections);
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             (place, accepted) = async {
-                // The semaphore is never closed; without a place nothing is accepted.
-                let place = Arc::clone(&places).acquire_owned().await;
+                // Without a place nothing is accepted.
+                let place = places.take().await;
                 (place, listener.accept().await)
             } => match accepted {
                 Ok((stream, peer)) => {
                     let routes = routes.clone();
                     let stopping = told.clone();
                     connections.spawn(async move {
-                        converse(routes, stream, peer, stopping, limits.header).await;
-                        drop(place);
+                        converse(routes, stream, peer, stopping, limits.header, place).await;
                     });
                 }
-                Err(error) => pause_after(&error).await,
+                Err(error) => {
+                    places.make_room();
+                    pause_after(&error).await;
+                }
             },
             Some(ended) = connections.join_next() => note_panic(ended),
             () = stop(&mut stopping) => break,
@@ -125,13 +132,30 @@ async fn converse(
     peer: SocketAddr,
     mut stopping: watch::Receiver<bool>,
     header_time: Duration,
+    place: Place,
 ) {
     // Events are small and wanted at once. A socket without the option works too.
     let _ = stream.set_nodelay(true);
     let routes = TowerToHyperService::new(routes);
+    let place = Arc::new(place);
+    place.idle();
+    let its_place = Arc::clone(&place);
     let answer = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));
-        routes.call(request)
+        // Sent away before this request came, so nothing of it is done.
+        let answer = its_place.busy().then(|| routes.call(request));
+        let place = Arc::clone(&its_place);
+        async move {
+            let Some(answer) = answer else {
+                return std::future::pending().await;
+            };
+            let response = answer.await?;
+            // An answer without a known end is a stream, which stays.
+            if response.body().size_hint().exact().is_some() {
+                place.idle();
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -144,6 +168,7 @@ async fn converse(
             connection.as_mut().graceful_shutdown();
             connection.await
         }
+        () = place.sent_away() => return,
     };
     if let Err(error) = outcome {
         tracing::trace!(

@@ -7,6 +7,7 @@ mod deliveries;
 mod elicitations;
 mod events;
 mod health;
+mod waiting;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,7 +20,9 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::{metrics_recorder, serve};
+use super::metrics_recorder;
+use super::places::Limits;
+use super::serve;
 use crate::clock;
 use crate::config::Config;
 use crate::desk::EventDraft;
@@ -67,7 +70,7 @@ struct Api {
     client: Client,
     service: Arc<Service>,
     stop: watch::Sender<bool>,
-    serving: JoinHandle<std::io::Result<()>>,
+    serving: JoinHandle<()>,
     _folder: TempDir,
 }
 
@@ -78,6 +81,14 @@ impl Api {
 
     /// With more in its configuration.
     async fn with(more: &str) -> Self {
+        Self::within_and_with(Limits::of_this_process(), more).await
+    }
+
+    async fn within(limits: Limits) -> Self {
+        Self::within_and_with(limits, "").await
+    }
+
+    async fn within_and_with(limits: Limits, more: &str) -> Self {
         let config = format!(
             r#"
             [matrix]
@@ -100,12 +111,14 @@ impl Api {
             .unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
-        let serving = tokio::spawn(serve(
+        let served = serve::serve_within(
             Arc::clone(&service),
             listener,
             metrics_recorder(),
             stopping,
-        ));
+            limits,
+        );
+        let serving = tokio::spawn(served);
         let client = Client::builder().no_proxy().build().unwrap();
         Self {
             base,
