@@ -44,7 +44,8 @@ struct Room {
 impl Room {
     /// The first line has the flags of the message: `m`entions the bot, `a`lone with it, `f`alling
     /// back, `r` replies to and `t` is in the thread of the event whose digit follows. A line
-    /// `?FLAGS TAG` begins a question: `o`pen, `v`isible, takes `f`ree text, `m`ay be answered,
+    /// `?FLAGS TAG` begins a question: `o`pen, `v`isible, takes `f`ree text, may be
+    /// `d`eclined, `m`ay be answered,
     /// and the digits of the events about it; its options follow, as `id<TAB>label`. After a line
     /// `=` comes the body. In a label `␤` is a line break.
     fn of(text: &str) -> Self {
@@ -97,6 +98,7 @@ impl Room {
                 tag: &asked.tag,
                 options: &asked.options,
                 free_text: asked.flags.contains('f'),
+                declinable: asked.flags.contains('d'),
                 may_answer: asked.flags.contains('m'),
                 events: &asked.events,
             })
@@ -268,6 +270,14 @@ fn sound(reading: &Reading, message: &Message<'_>, room: &Room, questions: &[Que
             answerable(*question, *targeted_by, message, questions);
             assert!(questions[*question].free_text && !is_blank(text));
             assert!(said.contains(text.as_str()), "{text:?} was not said");
+        }
+        &Reading::Decline {
+            question,
+            targeted_by,
+        } => {
+            answerable(question, targeted_by, message, questions);
+            assert!(questions[question].declinable && targeted_by == TargetedBy::Reply);
+            assert!(crate::reply::normal_form(said).contains("decline"));
         }
         Reading::AskOption {
             question,
