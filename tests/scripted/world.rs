@@ -281,8 +281,13 @@ impl World {
         self.heard == self.position()
     }
 
+    /// Up to where somebody has heard everything.
+    pub fn heard_until(&self) -> u64 {
+        self.heard
+    }
+
     /// Where the log ends.
-    pub(super) fn position(&self) -> u64 {
+    pub fn position(&self) -> u64 {
         self.forgotten + u64::try_from(self.log.len()).unwrap()
     }
 
