@@ -43,7 +43,7 @@ pub async fn one_by_one(stand: &Stand, room: &str, name: &str, answers: usize) -
         shown: Vec::new(),
     };
     for turn in 0..answers {
-        let id = format!("{name} {turn}");
+        let id = format!("{name} {turn} in {room}");
         let sends = stand.server.asked(crate::scripted::Endpoint::Send);
         times.asked.push(stand.ask(room, &id).await);
         stand.sink.came(&id, "elicitation.open").await;
