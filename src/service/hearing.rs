@@ -299,8 +299,9 @@ impl Hearing<'_> {
             let changes = desk::answer_edited(&answered, heard, said, rules, bot, self.now);
             return Ok(changes);
         }
-        let mut known = self.known(heard, said)?;
-        if let Some(command) = desk::command(said, self.commands, bot) {
+        let command = desk::command(said, self.commands, bot);
+        let mut known = self.known(heard, said, command.is_some())?;
+        if let Some(command) = command {
             let commands = self.commands;
             return Ok(desk::obey(
                 heard, said, &command, &known, rules, bot, commands, self.now,
@@ -382,18 +383,22 @@ impl Hearing<'_> {
         Ok(())
     }
 
-    /// The open questions of the room, and those the message points at.
-    fn known(&mut self, heard: &Heard, said: &Said) -> Result<Vec<Known>, LedgerError> {
-        let mut found: Vec<Elicitation> = self.ledger.open_in(&heard.room_id)?;
-        found.extend(
-            self.ledger
-                .closed_in(&heard.room_id, heard.sent_at.saturating_sub(desk::UNSEEN))?,
-        );
+    /// The open questions of the room, and those the message points at. Unless `all` are wanted,
+    /// those that cannot matter to it are left out.
+    fn known(&mut self, heard: &Heard, said: &Said, all: bool) -> Result<Vec<Known>, LedgerError> {
+        let mut pointed: Vec<Elicitation> = Vec::new();
         for event_id in [&said.in_reply_to, &said.thread].into_iter().flatten() {
             for key in self.ledger.about(&heard.room_id, event_id)? {
-                found.extend(self.ledger.find(&key)?);
+                pointed.extend(self.ledger.find(&key)?);
             }
         }
+        let mut found: Vec<Elicitation> = Vec::new();
+        if all || !is_plain_about(said, &pointed) {
+            let unseen = heard.sent_at.saturating_sub(desk::UNSEEN);
+            found = self.ledger.open_in(&heard.room_id)?;
+            found.extend(self.ledger.closed_in(&heard.room_id, unseen)?);
+        }
+        found.extend(pointed);
         for tag in possible_tags(&said.body) {
             found.extend(self.ledger.tagged(&heard.room_id, &tag)?);
         }
@@ -413,6 +418,13 @@ impl Hearing<'_> {
         }
         Ok(known)
     }
+}
+
+/// Whether a message is a rich reply to one question, outside of threads. Which others are open does
+/// not matter to it then, but for those whose tags it holds.
+fn is_plain_about(said: &Said, pointed: &[Elicitation]) -> bool {
+    let is_reply = said.in_reply_to.is_some() && !said.falling_back && said.thread.is_none();
+    is_reply && matches!(pointed, [one] if one.state != State::Queued)
 }
 
 fn unreadable(error: &serde_json::Error) -> LedgerError {

@@ -187,4 +187,33 @@ proptest! {
         let closes = changes.iter().any(|change| matches!(change, Change::Close { .. }));
         prop_assert!(!closes, "{changes:?}");
     }
+
+    /// The service leaves the others out of what it looks up.
+    #[test]
+    fn to_a_rich_reply_only_its_question_and_those_it_tags_matter(
+        known in any_known(),
+        heard in any_heard(),
+        said in any_said(),
+        rules in any_rules(),
+    ) {
+        let said = Said {
+            in_reply_to: Some("$e1".to_owned()),
+            falling_back: false,
+            thread: None,
+            ..said
+        };
+        if known.is_empty() {
+            return Ok(());
+        }
+        let tags = crate::desk::possible_tags(&said.body);
+        let some: Vec<Known> = known
+            .iter()
+            .filter(|known| {
+                known.elicitation.key().id == "e1" || tags.contains(&known.elicitation.tag)
+            })
+            .cloned()
+            .collect();
+        let of_all = judge(&heard, &said, &known, &rules, &elicit(), NOW);
+        prop_assert_eq!(judge(&heard, &said, &some, &rules, &elicit(), NOW), of_all);
+    }
 }
