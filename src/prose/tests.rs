@@ -1,5 +1,6 @@
 //! What the room reads, word for word, and what no text of anybody can do to it.
 
+mod hostile;
 mod properties;
 mod words;
 

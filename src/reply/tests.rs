@@ -1,5 +1,6 @@
 //! The corpus, and how the other tests write an outcome.
 
+mod hostile;
 mod messages;
 mod properties;
 mod tables;

@@ -8,6 +8,7 @@ mod demo;
 mod encrypted_room;
 mod endings;
 mod faults;
+mod hostile;
 mod keys;
 mod kills;
 mod plain_room;

@@ -24,6 +24,8 @@ pub struct BotConfig {
     token: String,
     url: String,
     hurry: u32,
+    /// How many files it may have open.
+    open_files: Option<u32>,
     /// Holds the file, what the bot stores, and its log.
     folder: tempfile::TempDir,
 }
@@ -68,8 +70,16 @@ impl BotConfig {
             token,
             url,
             hurry: 1,
+            open_files: None,
             folder,
         }
+    }
+
+    /// The process may have this many files open and no more.
+    #[must_use]
+    pub fn with_open_files(mut self, most: u32) -> Self {
+        self.open_files = Some(most);
+        self
     }
 
     /// Sets a key, its tables made as needed: `("answers.min_power", json!(50))`. A part of the
@@ -124,6 +134,11 @@ impl BotConfig {
     /// The file's text.
     pub fn text(&self) -> String {
         toml::to_string(&self.settings).unwrap()
+    }
+
+    /// Its agent's token.
+    pub fn token(&self) -> &str {
+        &self.token
     }
 
     /// Who the bot is.
@@ -310,7 +325,18 @@ impl BotProcess {
             .create(true)
             .open(self.config.log())
             .unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_matrix-elicit"));
+        let program = env!("CARGO_BIN_EXE_matrix-elicit");
+        let mut command = match self.config.open_files {
+            None => Command::new(program),
+            Some(most) => {
+                let mut shell = Command::new("sh");
+                shell
+                    .args(["-c", "ulimit -n \"$1\"; shift; exec \"$@\"", "sh"])
+                    .arg(most.to_string())
+                    .arg(program);
+                shell
+            }
+        };
         if let Some(point) = self.die_at.take() {
             command.env(matrix_elicit::crash::DIE_AT, point);
         }
