@@ -170,12 +170,17 @@ impl Ask {
         }
         if let Some(link) = &self.deep_link {
             at_most("deep_link", link, MAX_LINK)?;
-            let scheme = Url::parse(link).ok().map(|url| url.scheme().to_owned());
-            if !matches!(scheme.as_deref(), Some("https" | "http" | "matrix")) {
+            let url = Url::parse(link).ok();
+            let scheme = url.as_ref().map(Url::scheme);
+            if !matches!(scheme, Some("https" | "http" | "matrix")) {
                 return Err(Fault::new(
                     "deep_link",
                     "must be an https, http or matrix link",
                 ));
+            }
+            // `https://bank.example@evil.example/` reads like another place than it leads to.
+            if url.is_some_and(|url| !url.username().is_empty() || url.password().is_some()) {
+                return Err(Fault::new("deep_link", "must not name a user"));
             }
         }
         Ok(())

@@ -141,6 +141,19 @@ fn a_link_is_https_http_or_matrix_and_no_other() {
 }
 
 #[test]
+fn a_link_reads_like_where_it_leads() {
+    for link in [
+        "https://bank.example@evil.example/",
+        "https://bank.example:443@evil.example/",
+        "http://:secret@x.org",
+    ] {
+        is_refused("deep_link", "must not name a user", |ask| {
+            ask.deep_link = Some(link.to_owned());
+        });
+    }
+}
+
+#[test]
 fn a_link_has_at_most_2048_bytes() {
     let link = |bytes: usize| format!("https://x.org/{}", "l".repeat(bytes - 14));
     is_taken(|ask| ask.deep_link = Some(link(2048)));
