@@ -109,6 +109,14 @@ pub enum Change {
         /// What the agent is told.
         event: EventDraft,
     },
+    /// A pending question goes on in another room, where its card is put up anew. If it was closed
+    /// already, nothing of this happens.
+    Move {
+        /// The elicitation as it is there before its card is.
+        moved: Box<Elicitation>,
+        /// Its card.
+        card: SendDraft,
+    },
     /// Something goes to the room.
     Send(SendDraft),
     /// Something is said to a person about a question, but only the first time.
@@ -166,6 +174,25 @@ pub fn close_without_card(elicitation: &Elicitation, now: Millis) -> Change {
         closed.event_id = None;
     }
     change
+}
+
+/// Lets a pending question go on in the room that took the place of its own, under a tag of that
+/// room. `others_open`: another question is open there.
+pub fn move_to(elicitation: &Elicitation, room_id: &str, tag: String, others_open: bool) -> Change {
+    let mut moved = Elicitation {
+        tag,
+        event_id: None,
+        visible: false,
+        ..elicitation.clone()
+    };
+    room_id.clone_into(&mut moved.question.room_id);
+    // The old room's threads are not in the new one.
+    moved.question.thread = None;
+    let card = card(&moved, others_open);
+    Change::Move {
+        moved: Box::new(moved),
+        card,
+    }
 }
 
 /// The card of a closed question, edited in place.

@@ -13,7 +13,7 @@ mod watch;
 pub use ask::{Ask, Asker, Fault, is_user_id};
 pub use change::{
     Change, EventDraft, SendDraft, SendKind, announcement, card, close, close_without_card,
-    read_later, unreadable,
+    move_to, read_later, unreadable,
 };
 pub use command::{command, obey};
 pub use hear::{Heard, Said, Sender, Trust, What};

@@ -114,7 +114,8 @@ pub struct Answerers {
     pub min_power: Option<i64>,
 }
 
-/// What was asked. It never changes after it was stored.
+/// What was asked. It never changes after it was stored, but for the room: a question goes with an
+/// upgrade of its room, out of its thread.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// Its identity.

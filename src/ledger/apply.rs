@@ -7,7 +7,7 @@ use crate::desk::Change;
 /// Which agents have a webhook, and so get deliveries beside their events.
 pub type HasWebhook<'a> = &'a dyn Fn(&str) -> bool;
 
-/// Carries out a decision. `false` when a question it closes was closed already: then neither that
+/// Carries out a decision. `false` when a question it closes or moves was closed already: then neither that
 /// change nor any after it was done.
 ///
 /// # Errors
@@ -34,6 +34,12 @@ pub fn apply(
                     ledger.send(edit, now)?;
                 }
                 ledger.announce(event, has_webhook(&event.key.origin), now)?;
+            }
+            Change::Move { moved, card } => {
+                if !ledger.relocate(moved)? {
+                    return Ok(false);
+                }
+                ledger.send(card, now)?;
             }
             Change::Send(draft) => ledger.send(draft, now)?,
             Change::SayOnce {

@@ -32,6 +32,18 @@ pub trait Inbox {
     /// Notes where a configured alias leads.
     fn set_alias(&mut self, alias: &str, room_id: &str) -> Result<(), LedgerError>;
 
+    /// The room that took the place of an upgraded one; of a chain of them the last. `None` for a
+    /// room that is still in use.
+    fn successor(&mut self, room_id: &str) -> Result<Option<String>, LedgerError>;
+
+    /// All upgrades that were followed, each as the room and the one that took its place.
+    fn successors(&mut self) -> Result<Vec<(String, String)>, LedgerError>;
+
+    /// Notes that a room was upgraded. The successor's tags go on after the room's: a late `q1 2`
+    /// must not answer another question there either. `false` when another successor was noted
+    /// already, or when the room is itself one of the successor's; then nothing was changed.
+    fn set_successor(&mut self, room_id: &str, successor: &str) -> Result<bool, LedgerError>;
+
     /// Opens a gap in a room's timeline: nothing is decided there until it is closed.
     fn open_gap(&mut self, gap: &Gap) -> Result<(), LedgerError>;
 

@@ -37,6 +37,12 @@ pub trait Questions {
     /// question. Then nothing was changed.
     fn settle(&mut self, closed: &Elicitation) -> Result<bool, LedgerError>;
 
+    /// Moves a pending question to the room and the tag that `moved` carries, where its card does
+    /// not stand yet. What was still to be sent about it to its old room is dropped; which of the
+    /// bot's messages there are about it stays known. `false` when it was closed already, or there
+    /// is no such question; then nothing was changed.
+    fn relocate(&mut self, moved: &Elicitation) -> Result<bool, LedgerError>;
+
     /// Notes that the card stands in the room as this event; a queued question becomes open.
     /// Gives back the elicitation as it is now, or `None` if it is unknown or was noted already.
     fn mark_posted(
@@ -70,8 +76,8 @@ pub trait Questions {
     /// Whether any question of this room is queued or open.
     fn any_pending_in(&mut self, room_id: &str) -> Result<bool, LedgerError>;
 
-    /// Rooms that have a question, and whether one of them is queued or open, or was closed at or
-    /// after `since`.
+    /// Rooms that have a question or had one before they were upgraded, and whether one of them is
+    /// queued or open, or was closed at or after `since`.
     fn rooms(&mut self, since: Millis) -> Result<Vec<(String, bool)>, LedgerError>;
 
     /// The questions that one of the bot's own messages in the room is about.
@@ -83,7 +89,8 @@ pub trait Questions {
     /// The newest question of a room with this tag, open or closed.
     fn tagged(&mut self, room_id: &str, tag: &str) -> Result<Option<Elicitation>, LedgerError>;
 
-    /// The elicitation this event is the answer of.
+    /// The elicitation this event is the answer of. It may have been given in a room whose
+    /// successor the question is in.
     fn answered_by_event(
         &mut self,
         room_id: &str,

@@ -73,16 +73,19 @@ pub enum AskError {
 }
 
 /// While it lives, its room stays on the watch: a question may be on its way into the ledger.
-struct Asking {
+pub(super) struct Asking {
     watch: Arc<RwLock<Watch>>,
     room_id: String,
 }
 
 impl Asking {
-    fn begin(service: &Service, room_id: &str) -> Self {
-        service.watch_mut(|watch| watch.begin(room_id));
+    pub(super) fn begin(watch: Arc<RwLock<Watch>>, room_id: &str) -> Self {
+        watch
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .begin(room_id);
         Self {
-            watch: service.watch.clone(),
+            watch,
             room_id: room_id.to_owned(),
         }
     }
@@ -147,21 +150,22 @@ impl Service {
             .ok_or_else(|| AskError::RoomNotAllowed {
                 message: format!("there is no agent {agent}"),
             })?;
-        let facts = self.room_to_ask_in(config, &ask.room).await?;
+        let mut facts = self.room_to_ask_in(config, &ask.room).await?;
         let asker = Asker {
             agent: agent.to_owned(),
             name: config.name.clone(),
             decline: self.commands.decline(),
         };
         // Before the commit: the watch may hold too much, never too little.
-        let asking = Asking::begin(self, &facts.room_id);
+        let mut asking = Asking::begin(self.watch.clone(), &facts.room_id);
         let now = clock::now();
         let id = ask
             .elicitation_id
             .clone()
             .unwrap_or_else(|| clock::fresh_id("elc_"));
         let config = self.config.clone();
-        let store = move |ledger: &mut dyn Ledger| {
+        let watch = self.watch.clone();
+        let store = move |ledger: &mut dyn Ledger, asking: &mut Asking| {
             let has_webhook = |origin: &str| Self::has_webhook(&config, origin);
             if let Some(elicitation) = asked_before(ledger, &asker.agent, &ask, &fingerprint)? {
                 return Ok(Asked {
@@ -177,6 +181,11 @@ impl Service {
                     let change = desk::close(&old, State::Superseded, Some(&reason), None, now);
                     ledger::apply(ledger, &[change], &has_webhook, now)?;
                 }
+            }
+            // Its upgrade may have been followed since the room was found.
+            if let Some(successor) = ledger.successor(&facts.room_id)? {
+                *asking = Asking::begin(watch, &successor);
+                facts.room_id = successor;
             }
             let others_open = ledger.any_pending_in(&facts.room_id)?;
             let tag = ledger.next_tag(&facts.room_id)?;
@@ -196,7 +205,7 @@ impl Service {
         // The guard comes back with the answer, after the commit, also when nobody waits for it.
         let (asked, _asking) = self
             .book
-            .write(move |ledger| store(ledger).map(|asked| (asked, asking)))
+            .write(move |ledger| store(ledger, &mut asking).map(|asked| (asked, asking)))
             .await?;
         crash::point("ask.stored");
         Ok(asked)

@@ -396,11 +396,14 @@ impl Hearing<'_> {
         if all || !is_plain_about(said, &pointed) {
             let unseen = heard.sent_at.saturating_sub(desk::UNSEEN);
             found = self.ledger.open_in(&heard.room_id)?;
+            // One that came from an upgraded room is open before its card is in this one.
+            found.retain(|open| open.event_id.is_some());
             found.extend(self.ledger.closed_in(&heard.room_id, unseen)?);
         }
         found.extend(pointed);
         for tag in possible_tags(&said.body) {
-            found.extend(self.ledger.tagged(&heard.room_id, &tag)?);
+            let tagged = self.ledger.tagged(&heard.room_id, &tag)?;
+            found.extend(tagged.filter(is_here));
         }
         let mut known: Vec<Known> = Vec::with_capacity(found.len());
         for elicitation in found {

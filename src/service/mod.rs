@@ -6,6 +6,7 @@
 mod asking;
 mod health;
 mod hearing;
+mod moving;
 mod posting;
 
 use std::sync::{Arc, RwLock};
@@ -33,7 +34,7 @@ const FIRST_SYNC: Duration = Duration::from_millis(10);
 pub struct RoomFacts {
     /// Its id.
     pub room_id: String,
-    /// Its aliases, as far as they are known.
+    /// Its aliases, as far as they are known, and the ids of the rooms whose place it took.
     pub aliases: Vec<String>,
     /// Whether the bot is in it.
     pub joined: bool,

@@ -69,11 +69,14 @@ impl Service {
                 if sending.draft.kind != SendKind::Card {
                     return Ok(());
                 }
-                // A question that is open has its card in the room, whatever this try came to.
-                let found = ledger.find(&sending.draft.key)?;
-                if let Some(queued) = found.filter(|found| found.state == State::Queued) {
+                // A question whose card is in the room has it there, whatever this try came to; and
+                // one that went on to another room meanwhile has a card of its own there.
+                let found = ledger.find(&sending.draft.key)?.filter(|found| {
+                    found.event_id.is_none() && found.question.room_id == sending.draft.room_id
+                });
+                if let Some(unseen) = found {
                     let has_webhook = |origin: &str| Service::has_webhook(&config, origin);
-                    let closed = desk::close(&queued, State::Undeliverable, Some(&why), None, now);
+                    let closed = desk::close(&unseen, State::Undeliverable, Some(&why), None, now);
                     ledger::apply(ledger, &[closed], &has_webhook, now)?;
                 }
                 Ok(())

@@ -5,6 +5,7 @@ mod answering;
 mod asking;
 mod ending;
 mod hearing;
+mod moving;
 mod restarting;
 mod talking;
 mod waiting;

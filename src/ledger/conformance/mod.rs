@@ -9,6 +9,7 @@ mod parked;
 mod prune;
 mod questions;
 mod settling;
+mod upgrades;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -47,6 +48,7 @@ pub(super) fn suite(open: &dyn Fn() -> Box<dyn Ledger>) {
         announcements::CASES,
         parked::CASES,
         prune::CASES,
+        upgrades::CASES,
     ]
     .concat()
     .into_iter()

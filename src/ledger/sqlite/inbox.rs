@@ -1,6 +1,6 @@
 use rusqlite::params;
 
-use super::SqliteLedger;
+use super::{SUCCESSION, SqliteLedger};
 use crate::clock::Millis;
 use crate::ledger::{
     COMMANDS_WITHIN, Gap, Inbox, LedgerError, MOST_COMMANDS, MOST_KEPT, Undecrypted,
@@ -57,6 +57,37 @@ impl Inbox for SqliteLedger {
 
     fn set_alias(&mut self, alias: &str, room_id: &str) -> Result<(), LedgerError> {
         self.set_mark(&format!("alias {alias}"), room_id)
+    }
+
+    fn successor(&mut self, room_id: &str) -> Result<Option<String>, LedgerError> {
+        let sql = format!(
+            "{SUCCESSION} SELECT id FROM rooms
+             WHERE id <> ?1 AND id NOT IN (SELECT room_id FROM successors)"
+        );
+        self.first(&sql, [room_id], |row| row.get(0))
+    }
+
+    fn successors(&mut self) -> Result<Vec<(String, String)>, LedgerError> {
+        self.all("SELECT room_id, successor FROM successors", [], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+    }
+
+    fn set_successor(&mut self, room_id: &str, successor: &str) -> Result<bool, LedgerError> {
+        let sql = format!(
+            "{SUCCESSION} INSERT INTO successors (room_id, successor) SELECT ?2, ?1
+             WHERE ?2 NOT IN (SELECT id FROM rooms) ON CONFLICT DO NOTHING"
+        );
+        if self.change(&sql, [successor, room_id])? == 0 {
+            return Ok(false);
+        }
+        let sql = format!(
+            "{SUCCESSION} INSERT INTO tags (room_id, last)
+             SELECT rooms.id, tags.last FROM rooms, tags WHERE tags.room_id = ?1
+             ON CONFLICT (room_id) DO UPDATE SET last = MAX(last, excluded.last)"
+        );
+        self.change(&sql, [room_id])?;
+        Ok(true)
     }
 
     fn open_gap(&mut self, gap: &Gap) -> Result<(), LedgerError> {

@@ -21,7 +21,12 @@ use crate::clock::Millis;
 const MIGRATIONS: &[M<'_>] = &[
     M::up(include_str!("../migrations/001_first.sql")),
     M::up(include_str!("../migrations/002_talk.sql")),
+    M::up(include_str!("../migrations/003_upgrades.sql")),
 ];
+
+/// A room as `?1` and all that took its place, one after the other, as `rooms`.
+const SUCCESSION: &str = "WITH RECURSIVE rooms (id) AS
+    (VALUES (?1) UNION SELECT successor FROM successors JOIN rooms ON room_id = id)";
 
 /// How long another program that has the database may keep us waiting.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,6 +1,6 @@
 use rusqlite::{Row, params};
 
-use super::{SqliteLedger, from_json, key_params, to_json};
+use super::{SUCCESSION, SqliteLedger, from_json, key_params, to_json};
 use crate::clock::Millis;
 use crate::elicitation::{Answer, Elicitation, Key, State};
 use crate::ledger::{Asked, LedgerError, MOST_TOLD, Note, Page, Questions, Sought};
@@ -187,6 +187,32 @@ impl Questions for SqliteLedger {
         Ok(changed == 1)
     }
 
+    fn relocate(&mut self, moved: &Elicitation) -> Result<bool, LedgerError> {
+        let (key, question) = (moved.key(), &moved.question);
+        let changed = self.change(
+            "UPDATE elicitations SET room_id = ?3, tag = ?4, question = ?5, event_id = NULL,
+                 visible = 0, visible_at = NULL
+             WHERE origin = ?1 AND id = ?2 AND state IN ('queued', 'open')",
+            params![
+                key.origin,
+                key.id,
+                question.room_id,
+                moved.tag,
+                to_json("question", question)?,
+            ],
+        )?;
+        if changed == 0 {
+            return Ok(false);
+        }
+        self.change(
+            "UPDATE outbox SET state = 'dropped', last_error = 'the room was upgraded'
+             WHERE origin = ?1 AND id = ?2 AND state = 'pending'",
+            &key_params(key)[..],
+        )?;
+        self.note(Note::Asked(question.room_id.clone()));
+        Ok(true)
+    }
+
     fn mark_posted(
         &mut self,
         key: &Key,
@@ -258,7 +284,10 @@ impl Questions for SqliteLedger {
 
     fn rooms(&mut self, since: Millis) -> Result<Vec<(String, bool)>, LedgerError> {
         self.all(
-            "SELECT room_id, MAX(state IN ('queued', 'open') OR closed_at >= ?1) FROM elicitations
+            "SELECT room_id, MAX(pending) FROM
+                 (SELECT room_id, state IN ('queued', 'open') OR closed_at >= ?1 AS pending
+                      FROM elicitations
+                  UNION ALL SELECT room_id, 0 FROM successors)
              GROUP BY room_id",
             [since],
             |row| Ok((row.get(0)?, row.get(1)?)),
@@ -298,10 +327,13 @@ impl Questions for SqliteLedger {
         room_id: &str,
         event_id: &str,
     ) -> Result<Option<Elicitation>, LedgerError> {
-        self.elicitation(
-            "WHERE answer_event_id = ?2 AND room_id = ?1",
-            [room_id, event_id],
-        )
+        let sql = format!(
+            "{SUCCESSION} SELECT {COLUMNS} FROM elicitations
+             WHERE answer_event_id = ?2 AND room_id IN (SELECT id FROM rooms)"
+        );
+        self.first(&sql, [room_id, event_id], Stored::from_row)?
+            .map(Stored::read)
+            .transpose()
     }
 
     fn forget_answer_text(&mut self, key: &Key) -> Result<(), LedgerError> {
