@@ -18,7 +18,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use crate::clock;
 use crate::config::Config;
 use crate::ledger::{self, LedgerError, Note};
-use crate::matrix::{self, JoinedRooms, Listener, Speaker};
+use crate::matrix::{self, JoinedRooms, Listener, Speaker, Upgrades};
 use crate::service::Service;
 use crate::{delivery, http};
 
@@ -61,6 +61,7 @@ impl Bot {
         let listener = TcpListener::from_std(door)?;
         let (stop, stopping) = watch::channel(false);
         let rooms = Arc::new(JoinedRooms::new(client.clone(), config.clone()));
+        rooms.recall_upgrades(&book).await?;
         let service = Service::start(
             config.clone(),
             book.clone(),
@@ -79,11 +80,13 @@ impl Bot {
             keys.await;
             ("keys", Ok(()))
         });
+        let upgrades = Upgrades::new(client.clone(), service.clone(), rooms.clone());
         let heard = Listener::new(
             client.clone(),
             service.clone(),
             rooms.clone(),
             invited.clone(),
+            upgrades.clone(),
         );
         let heard = Box::pin(heard.run(stopping.clone()));
         parts.spawn(async { ("listener", heard.await.map_err(Into::into)) });
@@ -112,6 +115,11 @@ impl Bot {
         parts.spawn(async {
             joined.await;
             ("invitations", Ok(()))
+        });
+        let upgraded = upgrades.follow(stopping.clone());
+        parts.spawn(async {
+            upgraded.await;
+            ("upgrades", Ok(()))
         });
         tokio::spawn(say_when_ready(
             client,

@@ -20,6 +20,7 @@ use tokio::sync::{Notify, watch};
 use self::gaps::FILL_AGAIN;
 use super::hear::{Away, Ear, Listened};
 use super::rooms::{self, JoinedRooms};
+use super::upgrades::Upgrades;
 use crate::clock::{self, Millis};
 use crate::crash;
 use crate::desk::{Bot, Interest};
@@ -62,6 +63,7 @@ pub struct Listener {
     agents: Vec<String>,
     /// Told when there may be invitations.
     invited: Arc<Notify>,
+    upgrades: Arc<Upgrades>,
     /// Told when there may be holes to be filled.
     holes: Notify,
 }
@@ -73,6 +75,7 @@ impl Listener {
         service: Arc<Service>,
         rooms: Arc<JoinedRooms>,
         invited: Arc<Notify>,
+        upgrades: Arc<Upgrades>,
     ) -> Self {
         let agents = service
             .config()
@@ -86,6 +89,7 @@ impl Listener {
             rooms,
             agents,
             invited,
+            upgrades,
             holes: Notify::new(),
         }
     }
@@ -150,6 +154,7 @@ impl Listener {
                     token = Some(response.next_batch.clone());
                     self.take_in(&response, anew).await?;
                     crash::point("sync.taken_in");
+                    self.upgrades.heard(Some(&response));
                     !response.rooms.invited.is_empty()
                 }
                 // The token has not moved: it is asked for again.
@@ -176,6 +181,7 @@ impl Listener {
                     self.step_over(moved.as_deref().unwrap_or_default(), &error)
                         .await?;
                     token = moved;
+                    self.upgrades.heard(None);
                     true
                 }
             };

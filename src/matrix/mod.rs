@@ -5,6 +5,8 @@
 //! what was received but not committed comes again. The speaker sends what the ledger's outbox
 //! holds, one row a room at a time, under transaction ids that never change.
 //!
+//! Invitations and room upgrades are followed by tasks of their own.
+//!
 //! A restart loses nothing: rows that may have been sent already are looked for in the room
 //! before they are sent again.
 
@@ -14,6 +16,7 @@ mod listen;
 mod rooms;
 mod session;
 mod speak;
+mod upgrades;
 
 pub use keys::SessionOver;
 pub(crate) use keys::{recover, watch_keys, watch_session};
@@ -22,3 +25,4 @@ pub use rooms::JoinedRooms;
 pub(crate) use rooms::{accept_invites, follow_aliases};
 pub use session::{SessionError, connect};
 pub use speak::Speaker;
+pub use upgrades::Upgrades;

@@ -40,6 +40,8 @@ pub struct JoinedRooms {
     /// Where aliases lead, as the homeserver resolves them. What a room says of its own aliases
     /// proves nothing: any room may claim any alias.
     aliases: RwLock<BTreeMap<String, OwnedRoomId>>,
+    /// Upgraded rooms, and what took the place of each, as far as that was verified.
+    successors: RwLock<BTreeMap<OwnedRoomId, OwnedRoomId>>,
 }
 
 impl JoinedRooms {
@@ -54,7 +56,50 @@ impl JoinedRooms {
             bot,
             config,
             aliases: RwLock::default(),
+            successors: RwLock::default(),
         }
+    }
+
+    /// Recalls which upgrades were followed before a restart.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub async fn recall_upgrades(&self, book: &Book) -> Result<(), LedgerError> {
+        let known: Vec<(String, String)> = book.read(|ledger| ledger.successors()).await?;
+        for (room_id, successor) in known {
+            if let (Ok(room_id), Ok(successor)) = (RoomId::parse(room_id), RoomId::parse(successor))
+            {
+                self.note_upgrade(room_id, successor);
+            }
+        }
+        Ok(())
+    }
+
+    /// From now on one room means another, which took its place.
+    pub(super) fn note_upgrade(&self, room_id: OwnedRoomId, successor: OwnedRoomId) {
+        let mut known = self
+            .successors
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        known.insert(room_id, successor);
+    }
+
+    /// Whether the upgrade of a room was followed.
+    pub(super) fn is_upgraded(&self, room_id: &RoomId) -> bool {
+        let known = self
+            .successors
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        known.contains_key(room_id)
+    }
+
+    /// The room that a room means now: itself, or the last that took its place.
+    pub(super) fn current(&self, room_id: OwnedRoomId) -> OwnedRoomId {
+        let known = self
+            .successors
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        last_of(&known, room_id)
     }
 
     /// Asks the homeserver where the configured aliases lead. One that leads nowhere, or cannot
@@ -138,23 +183,37 @@ impl JoinedRooms {
         Ok(found)
     }
 
-    /// The known aliases that lead to a room.
-    fn aliases_of(&self, room_id: &RoomId) -> Vec<String> {
+    /// What a room is called beside its id, what counts most first: the ids of the rooms whose
+    /// place it took, the latest first, then the known aliases that lead to any of them.
+    fn other_names(&self, room_id: &RoomId) -> Vec<String> {
+        let predecessors = {
+            let known = self
+                .successors
+                .read()
+                .unwrap_or_else(PoisonError::into_inner);
+            predecessors_of(&known, room_id)
+        };
         let known = self.aliases.read().unwrap_or_else(PoisonError::into_inner);
-        let here = known.iter().filter(|(_, leads_to)| *leads_to == room_id);
-        here.map(|(alias, _)| alias.clone()).collect()
+        let here = known
+            .iter()
+            .filter(|(_, leads_to)| *leads_to == room_id || predecessors.contains(leads_to));
+        let ids = predecessors.iter().map(ToString::to_string);
+        ids.chain(here.map(|(alias, _)| alias.clone())).collect()
     }
 
-    /// The rules of a room.
+    /// The rules of a room. What the configuration says of a room holds in its successor too, so
+    /// that an upgrade lets nobody answer who might not before; and what it says of the successor,
+    /// to which aliases move, holds in the room.
     pub(super) fn rules(&self, room_id: &RoomId) -> AnswerRules {
-        let aliases = self.aliases_of(room_id);
-        let aliases: Vec<&str> = aliases.iter().map(String::as_str).collect();
-        self.config.answers_for(room_id.as_str(), &aliases)
+        let room_id = self.current(room_id.to_owned());
+        let names = self.other_names(&room_id);
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        self.config.answers_for(room_id.as_str(), &names)
     }
 
     async fn find(&self, name: &str) -> Result<RoomFacts, RoomTrouble> {
-        let room_id = self.room_id(name).await?;
-        let aliases = self.aliases_of(&room_id);
+        let room_id = self.current(self.room_id(name).await?);
+        let aliases = self.other_names(&room_id);
         let known = self.client.get_room(&room_id);
         let Some(room) = known
             .as_ref()
@@ -209,6 +268,39 @@ impl JoinedRooms {
             outcome => outcome,
         }
     }
+}
+
+/// The end of the chain of upgrades that begins at a room.
+fn last_of(successors: &BTreeMap<OwnedRoomId, OwnedRoomId>, room_id: OwnedRoomId) -> OwnedRoomId {
+    let mut room_id = room_id;
+    // The ledger takes no circles; the bound is for whoever gets around it.
+    for _ in 0..successors.len() {
+        match successors.get(&room_id) {
+            Some(successor) => room_id = successor.clone(),
+            None => break,
+        }
+    }
+    room_id
+}
+
+/// The rooms whose place a room took, the latest first.
+fn predecessors_of(
+    successors: &BTreeMap<OwnedRoomId, OwnedRoomId>,
+    room_id: &RoomId,
+) -> Vec<OwnedRoomId> {
+    let mut found: Vec<OwnedRoomId> = Vec::new();
+    let mut latest = vec![room_id.to_owned()];
+    while !latest.is_empty() {
+        let before = successors
+            .iter()
+            .filter(|(_, successor)| latest.contains(successor))
+            .map(|(before, _)| before.clone())
+            .filter(|before| !found.contains(before) && before != room_id)
+            .collect::<Vec<_>>();
+        found.extend(before.iter().cloned());
+        latest = before;
+    }
+    found
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape of `map_err`")]
@@ -316,5 +408,48 @@ pub(crate) async fn follow_aliases(
         }
         // While the homeserver is away the last answers hold.
         let _ = rooms.look_up_aliases(&book).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rooms(names: &[&str]) -> Vec<OwnedRoomId> {
+        let parsed = names.iter().map(RoomId::parse);
+        parsed.map(Result::unwrap).collect()
+    }
+
+    fn upgrades(pairs: &[(&str, &str)]) -> BTreeMap<OwnedRoomId, OwnedRoomId> {
+        let parse = |name| RoomId::parse(name).unwrap();
+        let pairs = pairs
+            .iter()
+            .map(|(before, after)| (parse(*before), parse(*after)));
+        pairs.collect()
+    }
+
+    #[test]
+    fn a_room_means_the_last_that_took_its_place() {
+        let known = upgrades(&[("!a:x", "!b:x"), ("!b:x", "!c:x"), ("!d:x", "!e:x")]);
+        for (name, means) in [("!a:x", "!c:x"), ("!b:x", "!c:x"), ("!c:x", "!c:x")] {
+            let means = rooms(&[means]).remove(0);
+            assert_eq!(last_of(&known, rooms(&[name]).remove(0)), means, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_latest_predecessor_comes_first() {
+        let known = upgrades(&[("!a:x", "!b:x"), ("!b:x", "!c:x"), ("!d:x", "!e:x")]);
+        let before = |name| predecessors_of(&known, &rooms(&[name])[0]);
+        assert_eq!(before("!c:x"), rooms(&["!b:x", "!a:x"]));
+        assert_eq!(before("!a:x"), rooms(&[]));
+    }
+
+    #[test]
+    fn a_circle_comes_to_an_end() {
+        let known = upgrades(&[("!a:x", "!b:x"), ("!b:x", "!a:x")]);
+        let a = rooms(&["!a:x"]);
+        assert_eq!(predecessors_of(&known, &a[0]), rooms(&["!b:x"]));
+        assert_eq!(last_of(&known, a[0].clone()), a[0]);
     }
 }

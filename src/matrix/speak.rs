@@ -16,6 +16,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+use super::upgrades;
 use crate::clock::{self, Millis};
 use crate::contract::CARD_KEY;
 use crate::crash;
@@ -276,7 +277,16 @@ impl Speaker {
                 .await
             {
                 Ok(sent) => Outcome::Sent(sent.response.event_id.to_string()),
-                Err(error) => failed(&error),
+                Err(error) => match failed(&error) {
+                    // Its question goes on in the room's successor, unless that is no true one.
+                    Outcome::Refused(_)
+                        if sending.draft.kind == SendKind::Card
+                            && upgrades::may_move(&room, now).await =>
+                    {
+                        Outcome::NotYet("the room was upgraded")
+                    }
+                    outcome => outcome,
+                },
             },
         )
     }

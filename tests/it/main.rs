@@ -24,4 +24,5 @@ mod stage;
 mod starting;
 mod support;
 mod talk;
+mod upgrades;
 mod who_answers;

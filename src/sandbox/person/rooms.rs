@@ -61,6 +61,21 @@ impl Person {
             .ok_or(SandboxError::Incomplete("room_id"))
     }
 
+    /// Upgrades the room to another version; the id of its successor, which this person has
+    /// joined. Nobody else is invited there.
+    ///
+    /// # Errors
+    /// As every request.
+    pub async fn upgrade(&self, room: &str, version: &str) -> Result<String, SandboxError> {
+        let path = ["rooms", room, "upgrade"];
+        let body = json!({"new_version": version});
+        let answer = self.call(Method::POST, &path, Some(&body)).await?;
+        answer["replacement_room"]
+            .as_str()
+            .map(str::to_owned)
+            .ok_or(SandboxError::Incomplete("replacement_room"))
+    }
+
     /// Invites a user.
     ///
     /// # Errors
