@@ -386,6 +386,8 @@ impl Hearing<'_> {
     /// The open questions of the room, and those the message points at. Unless `all` are wanted,
     /// those that cannot matter to it are left out.
     fn known(&mut self, heard: &Heard, said: &Said, all: bool) -> Result<Vec<Known>, LedgerError> {
+        // One that came from an upgraded room is open before its card is in this one.
+        let is_here = |found: &Elicitation| found.state != State::Open || found.event_id.is_some();
         let mut pointed: Vec<Elicitation> = Vec::new();
         for event_id in [&said.in_reply_to, &said.thread].into_iter().flatten() {
             for key in self.ledger.about(&heard.room_id, event_id)? {
@@ -396,8 +398,7 @@ impl Hearing<'_> {
         if all || !is_plain_about(said, &pointed) {
             let unseen = heard.sent_at.saturating_sub(desk::UNSEEN);
             found = self.ledger.open_in(&heard.room_id)?;
-            // One that came from an upgraded room is open before its card is in this one.
-            found.retain(|open| open.event_id.is_some());
+            found.retain(is_here);
             found.extend(self.ledger.closed_in(&heard.room_id, unseen)?);
         }
         found.extend(pointed);
