@@ -353,3 +353,62 @@ async fn say_when_ready(
     );
     matrix::recover(client, config).await;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How it ends when one part does as said while another would go on for ever, and whether
+    /// that one was asked to stop.
+    async fn ends(
+        part: impl Future<Output = anyhow::Result<()>> + Send + 'static,
+    ) -> (Result<(), String>, bool) {
+        let (stop, mut stopping) = watch::channel(false);
+        let mut parts: JoinSet<(&str, anyhow::Result<()>)> = JoinSet::new();
+        let (stopped, was_stopped) = tokio::sync::oneshot::channel();
+        parts.spawn(async move {
+            let asked = stopping.wait_for(|&stopping| stopping).await.is_ok();
+            let _ = stopped.send(asked);
+            ("speaker", Ok(()))
+        });
+        parts.spawn(async move { ("listener", part.await) });
+        let ended = supervise(parts, stop).await;
+        (
+            ended.map_err(|error| format!("{error:#}")),
+            was_stopped.await == Ok(true),
+        )
+    }
+
+    /// Pain: hang.
+    #[tokio::test]
+    async fn a_part_that_ends_before_its_time_ends_the_bot_with_a_failure_and_says_why() {
+        let cases = [
+            (ends(async { Ok(()) }).await, "ended before its time"),
+            (
+                ends(async { anyhow::bail!("no homeserver") }).await,
+                "listener failed: no homeserver",
+            ),
+            (
+                ends(async { panic!("on purpose") }).await,
+                "a part of the bot panicked: task",
+            ),
+        ];
+        for ((ended, was_stopped), why) in cases {
+            let error = ended.unwrap_err();
+            assert!(error.contains(why), "{error}");
+            assert!(was_stopped, "what goes on is taken down in order: {why}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_bot_that_was_asked_to_end_has_not_failed() {
+        let (stop, mut stopping) = watch::channel(false);
+        let mut parts: JoinSet<(&str, anyhow::Result<()>)> = JoinSet::new();
+        parts.spawn(async move {
+            let _ = stopping.wait_for(|&stopping| stopping).await;
+            ("listener", Ok(()))
+        });
+        stop.send_replace(true);
+        assert!(supervise(parts, stop).await.is_ok());
+    }
+}

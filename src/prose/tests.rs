@@ -9,7 +9,7 @@ use serde_json::json;
 use super::*;
 use crate::contract::{CARD_KEY, CardOption};
 use crate::elicitation::{Answer, AnswerKind, Answerers, Key, Question, State};
-use crate::reply::{MatchedBy, TargetedBy};
+use crate::reply::{Choice, MatchedBy, Options, TargetedBy, read_option};
 
 /// 30 Nov 2026, 14:05 UTC.
 const AFTERNOON: i64 = 1_796_047_500_000;
@@ -140,6 +140,7 @@ fn a_card_in_a_thread_says_so() {
     );
 }
 
+/// Pain: stale.
 #[test]
 fn a_closed_card_carries_no_card() {
     for state in State::ALL.into_iter().filter(|state| state.is_closed()) {
@@ -328,6 +329,7 @@ fn a_title_cannot_pretend_to_say_who_asks() {
     assert!(body(&content).ends_with("\n\n— 3. Deploy - asked by root 4. Yes · asked by agt_31d0"));
 }
 
+/// Pain: clipped.
 #[test]
 fn the_largest_question_is_asked_in_full_and_below_the_limit() {
     let label = "x".repeat(512);
@@ -367,4 +369,49 @@ fn html_is_left_out_only_where_it_is_too_large() {
     assert!(content.get("formatted_body").is_none() && content.get("format").is_none());
     let content = card(&bare(&"<".repeat(4000), &["A"]), false);
     assert!(content.get("formatted_body").is_some());
+}
+
+/// Pain: clipped.
+#[test]
+fn long_labels_are_in_full_on_the_card_and_in_its_last_words() {
+    // What tells them apart is at their ends, behind everything that could be cut.
+    let labels = ["one", "two"].map(|end| format!("{}{end}", "a long way to go, ".repeat(25)));
+    let labels = [labels[0].as_str(), labels[1].as_str()];
+    let asked = card(&bare("Where to?", &labels), false);
+    let over = closed(&answered(bare("Where to?", &labels), Ok(1)));
+    for (shown, number, label) in [
+        (&asked, "1. ", labels[0]),
+        (&asked, "2. ", labels[1]),
+        (&over, "✓ 2. ", labels[1]),
+        (&over["m.new_content"], "✓ 2. ", labels[1]),
+    ] {
+        let line = format!("{number}{label}");
+        assert!(body(shown).contains(&line), "{}", body(shown));
+        let html = shown["formatted_body"].as_str().unwrap();
+        assert!(html.contains(label), "{html}");
+    }
+}
+
+/// Pain: dot.
+#[test]
+fn what_a_card_prints_before_an_option_chooses_it() {
+    let labels = ["Lab", "Staging", "Canary", "Europe", "America", "Asia"].repeat(8);
+    let elicitation = bare("Where to?", &labels);
+    let options = Options::new(&elicitation.question.options);
+    let content = card(&elicitation, false);
+    let list = body(&content)
+        .lines()
+        .skip_while(|line| *line != "Options:");
+    let items: Vec<&str> = list.skip(1).take_while(|line| !line.is_empty()).collect();
+    assert_eq!(items.len(), 48);
+    for (index, item) in items.into_iter().enumerate() {
+        let (printed, label) = item.split_once(' ').unwrap();
+        assert_eq!(
+            (printed, label),
+            (&*format!("{}.", index + 1), labels[index])
+        );
+        let by = MatchedBy::Number;
+        let read = read_option(printed, &options, false).choice;
+        assert_eq!(read, Choice::Choose { index, by }, "{printed}");
+    }
 }

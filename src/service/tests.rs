@@ -6,6 +6,7 @@ mod asking;
 mod ending;
 mod hearing;
 mod moving;
+mod outcomes;
 mod restarting;
 mod talking;
 mod waiting;

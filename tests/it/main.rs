@@ -2,6 +2,7 @@
 
 mod agent_refused;
 mod agent_side;
+mod among_bots;
 mod crashes;
 mod deliveries;
 mod demo;
@@ -11,6 +12,7 @@ mod faults;
 mod hostile;
 mod keys;
 mod kills;
+mod not_yet;
 mod plain_room;
 mod play;
 mod poison;

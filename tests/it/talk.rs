@@ -1,9 +1,11 @@
 //! What people say to the bot itself: commands, and answers at the same moment.
 
-use matrix_elicit::sandbox::RoomOptions;
+use matrix_elicit::sandbox::{Person, RoomOptions};
 use serde_json::{Value, json};
 
-use crate::stage::{Stage, body, card_of, id, may_i_run_them};
+use crate::scene::traces;
+use crate::stage::{Stage, body, card_of, has_joined, id, may_i_run_them, people};
+use crate::support::{BotConfig, BotProcess, SOON, homeserver};
 
 /// A question that may be declined.
 fn declinable() -> Value {
@@ -44,6 +46,7 @@ async fn help_is_given_and_cards_are_listed_by_notice() {
     assert_eq!(stage.answered(&first).await["answer"]["event_id"], label);
 }
 
+/// Pain: cancelled.
 #[tokio::test]
 async fn a_question_is_declined_by_command_or_by_a_rich_reply() {
     let stage = Stage::with(|config| config.with("matrix.prefix", json!("?"))).await;
@@ -80,6 +83,7 @@ async fn a_question_is_declined_by_command_or_by_a_rich_reply() {
     assert_eq!(answered["declined_by"], Value::Null);
 }
 
+/// Pain: loop.
 #[tokio::test]
 async fn nobody_keeps_the_bot_talking() {
     let stage = Stage::new().await;
@@ -94,6 +98,7 @@ async fn nobody_keeps_the_bot_talking() {
 }
 
 /// Both write before either can see what became of it.
+/// Pain: late.
 #[tokio::test]
 async fn of_two_people_at_the_same_second_one_wins_and_the_other_is_told() {
     let stage = Stage::new().await;
@@ -158,4 +163,65 @@ async fn a_command_is_answered_in_the_thread_it_was_given_in() {
         .unwrap();
     let over = stage.api.until(id(&question), &["declined"]).await;
     assert_eq!(over["declined_by"]["event_id"], message);
+}
+
+/// Asks in the room, has Ada answer, and waits for the ✓: what was said before is decided by then.
+async fn one_question_more(bot: &BotProcess, ada: &Person, room: &str, label: &str) {
+    let request = json!({"room": room, "prompt": "Is everything said?", "options": [label]});
+    let asked = bot.api().ask_fine(&request).await;
+    bot.api().until_open(id(&asked)).await;
+    let message = ada.send_text(room, label).await.unwrap();
+    bot.api().until_answered(id(&asked)).await;
+    let ticked = |event: &Value| {
+        event["sender"] == bot.user_id() && event["content"]["m.relates_to"]["event_id"] == message
+    };
+    ada.wait_for(room, "the ✓", SOON, ticked).await.unwrap();
+}
+
+/// Pain: loop.
+#[tokio::test]
+async fn two_bots_in_one_room_have_nothing_to_say_to_each_other() {
+    let synapse = homeserver().await;
+    let (ada, ben) = people().await;
+    let configs = [BotConfig::new(synapse).await, BotConfig::new(synapse).await];
+    let mut invite = configs
+        .each_ref()
+        .map(|config| config.user_id().to_owned())
+        .to_vec();
+    invite.push(ben.user_id().to_owned());
+    let options = RoomOptions {
+        invite,
+        ..RoomOptions::default()
+    };
+    let room = ada.create_room(&options).await.unwrap();
+    ben.join(&room).await.unwrap();
+    // The one is not named to the other, as their operators need not know of each other.
+    let mut bots = Vec::new();
+    for config in configs {
+        let bot = BotProcess::start(config).await;
+        has_joined(&bot, &room).await;
+        bots.push(bot);
+    }
+    // Everything that makes a bot speak: a card, a reply it does not understand, commands.
+    for (bot, label) in bots.iter().zip(["apples", "pears"]) {
+        let request = json!({"room": room, "prompt": "Which?", "options": [label, "none of it"]});
+        let asked = bot.api().ask_fine(&request).await;
+        let open = bot.api().until_open(id(&asked)).await;
+        let card = card_of(&open);
+        ben.reply(&room, card, "what is that?").await.unwrap();
+        ben.send_text(&room, "!help").await.unwrap();
+        ben.reply(&room, card, label).await.unwrap();
+        bot.api().until_answered(id(&asked)).await;
+    }
+    for (index, label) in [(0, "one more"), (1, "and another"), (0, "and the last")] {
+        one_question_more(&bots[index], &ada, &room, label).await;
+    }
+    for (bot, questions) in bots.iter().zip([3, 2]) {
+        let left = traces(&ada, &room, bot.user_id()).await;
+        assert_eq!(left.cards.len(), questions, "{left:#?}");
+        assert_eq!(left.edits.values().sum::<usize>(), questions, "{left:#?}");
+        assert_eq!(left.ticks.values().sum::<usize>(), questions, "{left:#?}");
+        // What was not understood, and help twice.
+        assert_eq!(left.notices.len(), 3, "{left:#?}");
+    }
 }
