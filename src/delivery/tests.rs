@@ -216,6 +216,7 @@ impl Office {
     }
 }
 
+/// Pain: webhook.
 #[tokio::test]
 async fn an_event_arrives_whole_and_signed_by_every_secret() {
     let receiver = Endpoint::default();
@@ -363,6 +364,7 @@ async fn more_than_fit_at_once_all_arrive() {
     assert_eq!(ids, expected);
 }
 
+/// Pain: webhook.
 #[tokio::test]
 async fn a_crash_between_the_call_and_its_mark_sends_again_under_the_same_id() {
     let receiver = Endpoint::slow(Duration::from_millis(300));

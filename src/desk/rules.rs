@@ -66,6 +66,7 @@ mod tests {
         );
     }
 
+    /// Pain: anyone.
     #[test]
     fn an_empty_list_is_nobody_wherever_it_stands() {
         let nobody = Rules {

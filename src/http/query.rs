@@ -151,6 +151,7 @@ mod tests {
         );
     }
 
+    /// Pain: timeout.
     #[test]
     fn a_wait_above_the_longest_is_the_longest() {
         let seconds = |value| wait(value).map(|wait| wait.as_secs());

@@ -379,6 +379,7 @@ mod tests {
         said(content, user_id!("@bot:example.org"))
     }
 
+    /// Pain: blank.
     #[test]
     fn only_text_is_read() {
         assert_eq!(read(&json!({"msgtype": "m.notice", "body": "1"})), None);
@@ -393,6 +394,7 @@ mod tests {
         assert_eq!(read(&json!({"msgtype": "m.text", "body": "1"})), Some(said));
     }
 
+    /// Pain: loop.
     #[test]
     fn a_message_that_carries_a_card_is_never_a_reply() {
         assert_eq!(
@@ -401,6 +403,7 @@ mod tests {
         );
     }
 
+    /// Pain: edit.
     #[test]
     fn an_edit_is_read_from_its_new_content() {
         let edit = json!({

@@ -195,6 +195,7 @@ mod tests {
         assert_eq!(mention(encoded), Some(("2", true)));
     }
 
+    /// Pain: fallback.
     #[test]
     fn a_longer_word_is_no_mention() {
         assert_eq!(mention("elicitation 2"), None);

@@ -116,6 +116,7 @@ impl Health {
 mod tests {
     use super::*;
 
+    /// Pain: hang.
     #[test]
     fn it_is_ready_from_the_first_sync_until_the_deadline() {
         let health = Health::new();
@@ -146,6 +147,7 @@ mod tests {
         assert!(health.readiness(SEND_DEADLINE + 1).ready);
     }
 
+    /// Pain: deaf.
     #[test]
     fn a_hopeless_process_says_why() {
         let health = Health::new();

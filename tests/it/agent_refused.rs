@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use crate::stage::{Stage, card_of, has_joined, id, may_i_run_them, people, refusal};
 use crate::support::{AGENT, BotConfig, BotProcess, homeserver, unique};
 
+/// Pain: same-id, spoof.
 #[tokio::test]
 async fn an_agent_sees_its_own_questions_only() {
     let stage = Stage::with(|config| config.with_agent("agt_two", "token-of-agent-two")).await;
@@ -84,6 +85,7 @@ async fn wrong_tokens_are_refused_and_then_held_back_and_right_ones_never() {
     stage.ask(may_i_run_them()).await;
 }
 
+/// Pain: power.
 #[tokio::test]
 async fn a_room_where_it_cannot_ask_is_refused_with_what_to_do() {
     let (ada, ben) = people().await;

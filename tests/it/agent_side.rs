@@ -12,6 +12,7 @@ use crate::support::{SOON, SinkAnswer, WebhookSink, soon};
 /// Longer than any answer takes to come, and much shorter than a long-poll.
 const AT_ONCE: Duration = Duration::from_secs(30);
 
+/// Pain: same-id.
 #[tokio::test]
 async fn a_repeated_request_is_the_same_question_and_other_content_is_refused() {
     let stage = Stage::new().await;
@@ -62,6 +63,7 @@ async fn a_repeated_request_is_the_same_question_and_other_content_is_refused() 
     assert_eq!(stage.api.ask(&request).await, (StatusCode::OK, answered));
 }
 
+/// Pain: timeout.
 #[tokio::test]
 async fn a_waiting_reader_has_the_answer_at_once() {
     let stage = Stage::new().await;
@@ -84,6 +86,7 @@ async fn a_waiting_reader_has_the_answer_at_once() {
     assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
 }
 
+/// Pain: timeout.
 #[tokio::test]
 async fn a_stream_that_is_resumed_loses_nothing_and_doubles_nothing() {
     const QUESTIONS: usize = 8;
@@ -166,6 +169,7 @@ async fn to_resume_after_an_event_that_is_not_kept_is_refused() {
     assert!(stage.api.events(Some(&mine.id)).await.is_ok());
 }
 
+/// Pain: webhook.
 #[tokio::test]
 async fn a_webhook_is_signed_and_repeated_under_its_id_until_it_is_taken() {
     let sink = WebhookSink::start().await;

@@ -286,6 +286,7 @@ impl Trouble {
     }
 }
 
+/// Pain: webhook.
 #[tokio::test]
 async fn what_agents_do_not_take_is_parked_until_the_operator_has_it_tried_again() {
     let mut trouble = Trouble::new().await;

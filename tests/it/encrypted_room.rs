@@ -46,6 +46,7 @@ fn timeless(object: &Value) -> Value {
     answer
 }
 
+/// Pain: thread.
 #[tokio::test]
 async fn every_way_of_answering_works_and_is_known_to_be_encrypted() {
     let (bot, ada, room) = encrypted_room(async |config| config).await;
@@ -114,6 +115,7 @@ async fn every_way_of_answering_works_and_is_known_to_be_encrypted() {
     assert_eq!(left, one_of_each(&done));
 }
 
+/// Pain: plaintext.
 #[tokio::test]
 async fn the_homeserver_reads_nothing_of_card_and_edit_but_what_the_edit_is_about() {
     let (bot, ada, room) = encrypted_room(async |config| config).await;
@@ -350,6 +352,7 @@ async fn a_reply_whose_keys_are_late(
     (bot, ada, room, distant, event)
 }
 
+/// Pain: late-key.
 #[tokio::test]
 async fn a_reply_is_taken_when_its_room_key_comes() {
     let (bot, ada, room, distant, event) = a_reply_whose_keys_are_late(async |config| config).await;
@@ -365,6 +368,7 @@ async fn a_reply_is_taken_when_its_room_key_comes() {
     assert_eq!(left, one_of_each(&[(card, event)]));
 }
 
+/// Pain: late-key.
 #[tokio::test]
 async fn a_reply_whose_room_key_comes_while_the_bot_is_down_is_taken_at_the_next_start() {
     let (mut bot, _ada, _room, distant, event) =
@@ -376,6 +380,7 @@ async fn a_reply_whose_room_key_comes_while_the_bot_is_down_is_taken_at_the_next
     assert_eq!(answered["answer"]["event_id"], *event);
 }
 
+/// Pain: late-key.
 #[tokio::test]
 async fn a_reply_that_stays_unreadable_is_mentioned_once_and_still_taken_when_it_can_be_read() {
     let soon_said = async |config: BotConfig| config.with("answers.unreadable_after", json!("1s"));

@@ -26,6 +26,7 @@ async fn ended_with(stage: &Stage, question: &Value, words: &str) {
     assert_eq!(edit["content"]["m.mentions"], json!({}));
 }
 
+/// Pain: edit.
 #[tokio::test]
 async fn an_edit_makes_an_answer_of_what_was_none() {
     let stage = Stage::new().await;
@@ -55,6 +56,7 @@ async fn an_edit_makes_an_answer_of_what_was_none() {
     assert_eq!(object["answer"]["option"]["id"], "run_them");
 }
 
+/// Pain: edit.
 #[tokio::test]
 async fn the_edit_of_a_reply_is_still_a_reply_and_only_its_authors() {
     let stage = Stage::new().await;
@@ -159,6 +161,7 @@ async fn an_answer_stands_when_it_is_edited_and_its_text_goes_when_it_is_redacte
     }
 }
 
+/// Pain: late.
 #[tokio::test]
 async fn who_comes_late_is_told_once_who_answered() {
     let stage = Stage::new().await;
@@ -191,6 +194,7 @@ async fn who_comes_late_is_told_once_who_answered() {
     assert_eq!(object["answer"]["event_id"], message);
 }
 
+/// Pain: silence.
 #[tokio::test]
 async fn a_deadline_ends_a_question_without_an_answer() {
     let stage = Stage::new().await;
@@ -247,6 +251,7 @@ async fn asking_again_about_a_card_takes_the_older_questions_place() {
     }
 }
 
+/// Pain: late, cancelled.
 #[tokio::test]
 async fn a_withdrawn_question_takes_no_answer() {
     let stage = Stage::new().await;
@@ -295,6 +300,7 @@ async fn a_card_that_is_removed_from_the_room_withdraws_its_question() {
     assert_eq!(edits.count(), 0);
 }
 
+/// Pain: power.
 #[tokio::test]
 async fn a_bot_that_is_put_out_of_the_room_says_that_nobody_can_be_asked() {
     let stage = Stage::new().await;

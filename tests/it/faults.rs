@@ -23,6 +23,7 @@ async fn a_sync_that_breaks_off_in_the_middle_comes_again() {
         .await;
 }
 
+/// Pain: again.
 #[tokio::test]
 async fn a_sync_that_comes_twice_to_the_byte_is_taken_once() {
     let play = Play::begin().await;
@@ -85,6 +86,7 @@ async fn a_sync_that_fails_a_few_times_is_repeated() {
     .await;
 }
 
+/// Pain: hang.
 #[tokio::test]
 async fn a_sync_that_hangs_is_given_up_and_asked_for_again() {
     let mut play = Play::prepare(|config| config.hurried(30)).await;
@@ -186,6 +188,7 @@ async fn a_homeserver_that_fails_to_take_a_message_is_asked_again() {
     play.survives(|_| {}).await;
 }
 
+/// Pain: power.
 #[tokio::test]
 async fn a_card_that_is_refused_for_good_is_told_as_undeliverable() {
     let play = Play::begin().await;
@@ -221,6 +224,7 @@ async fn a_hole(disturb: impl FnOnce(&ScriptedServer)) -> (Play, String, String,
     (play, card, older, newer)
 }
 
+/// Pain: gap.
 #[tokio::test]
 async fn of_two_answers_the_one_in_a_hole_is_the_older_and_is_taken() {
     let (play, card, older, _) = a_hole(|_| {}).await;
@@ -229,6 +233,7 @@ async fn of_two_answers_the_one_in_a_hole_is_the_older_and_is_taken() {
     assert!(play.bot.api().is_ready().await);
 }
 
+/// Pain: gap.
 #[tokio::test]
 async fn a_hole_that_cannot_be_read_now_is_read_later() {
     let (play, card, older, _) = a_hole(|server| {
@@ -252,6 +257,7 @@ async fn behind_a_hole_that_will_never_be_told_the_next_answer_is_taken() {
     assert!(play.bot.api().is_ready().await);
 }
 
+/// Pain: gap.
 #[tokio::test]
 async fn of_two_answers_among_five_hundred_messages_in_an_absence_the_older_is_taken() {
     let mut play = Play::begin().await;
@@ -323,6 +329,7 @@ async fn what_is_asked_while_the_homeserver_is_away_goes_out_in_order_when_it_is
     assert!(play.bot.api().is_ready().await);
 }
 
+/// Pain: deaf.
 #[tokio::test]
 async fn a_session_whose_access_token_has_died_is_refreshed() {
     let play = Play::begin().await;
@@ -351,6 +358,7 @@ async fn a_soft_logout(play: &mut Play, disturb: impl AsyncFnOnce(&mut Play)) {
     assert!(play.server.faults_are_over());
 }
 
+/// Pain: deaf.
 #[tokio::test]
 async fn a_session_that_is_forgotten_softly_logs_in_again_on_its_device() {
     let mut play = Play::begin().await;
@@ -381,6 +389,7 @@ async fn a_session_that_is_forgotten_softly_waits_for_a_login_that_fails() {
     a_soft_logout(&mut play, async |_| {}).await;
 }
 
+/// Pain: deaf.
 #[tokio::test]
 async fn a_session_that_is_forgotten_for_good_ends_the_bot_and_wipes_nothing() {
     let mut play = Play::begin().await;
@@ -404,6 +413,7 @@ fn device(bot: &BotProcess) -> Value {
     session["device_id"].clone()
 }
 
+/// Pain: first-login.
 #[tokio::test]
 async fn a_login_that_is_refused_ends_the_bot_and_leaves_nothing() {
     let server = ScriptedServer::start().await;

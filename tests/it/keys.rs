@@ -115,6 +115,7 @@ async fn a_wrong_passphrase_is_told_and_resets_nothing() {
     assert!(!other.log().contains("hunter2"), "a secret is in the log");
 }
 
+/// Pain: one-time-key.
 #[tokio::test]
 async fn a_lost_key_store_is_told_with_how_to_recover_and_nothing_is_wiped() {
     let synapse = homeserver().await;
@@ -135,6 +136,7 @@ async fn a_lost_key_store_is_told_with_how_to_recover_and_nothing_is_wiped() {
 }
 
 /// The device is the old one and its keys are new: the homeserver refuses them for ever.
+/// Pain: one-time-key.
 #[tokio::test]
 async fn keys_that_the_homeserver_refuses_make_the_bot_unready_and_are_not_wiped() {
     let synapse = homeserver().await;

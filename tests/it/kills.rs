@@ -145,6 +145,7 @@ fn some_time(below: u64) -> Duration {
     Duration::from_millis(rand::random_range(0..below))
 }
 
+/// Pain: skipped.
 #[tokio::test]
 async fn kills_at_any_moment_lose_nothing_and_repeat_nothing() {
     let kills = std::env::var(KILLS_FROM).map_or(KILLS, |kills| kills.parse().unwrap());
@@ -172,6 +173,7 @@ async fn kills_at_any_moment_lose_nothing_and_repeat_nothing() {
     assert!(questions > 0);
 }
 
+/// Pain: lost.
 #[tokio::test]
 async fn orderly_ends_in_the_middle_of_talk_lose_nothing_and_repeat_nothing() {
     nothing_is_lost_while(async |bot| {
@@ -250,6 +252,7 @@ async fn a_question_with_a_death_at(point: &'static str, time: usize) -> bool {
 }
 
 /// Walks every point, and every time that one question passes it.
+/// Pain: skipped.
 #[tokio::test]
 async fn a_death_at_any_point_of_a_questions_way_loses_nothing_and_repeats_nothing() {
     let walks = stream::iter(POINTS).map(async |point| {

@@ -13,6 +13,7 @@ mod hostile;
 mod keys;
 mod kills;
 mod not_yet;
+mod pains;
 mod plain_room;
 mod play;
 mod poison;

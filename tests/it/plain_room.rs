@@ -16,6 +16,7 @@ async fn sent_at(person: &Person, room: &str, event: &str) -> String {
     timestamp(event["origin_server_ts"].as_i64().unwrap())
 }
 
+/// Pain: dot, echo.
 #[tokio::test]
 async fn a_number_an_id_and_a_label_each_choose_their_option() {
     let stage = Stage::new().await;
@@ -143,6 +144,7 @@ async fn only_those_who_are_asked_are_mentioned_and_only_once() {
     assert_eq!(edit["content"]["m.new_content"]["m.mentions"], json!({}));
 }
 
+/// Pain: thread.
 #[tokio::test]
 async fn a_reply_or_a_thread_says_which_question_is_meant() {
     let stage = Stage::new().await;
@@ -336,6 +338,7 @@ async fn a_reply_that_names_two_options_is_asked_which() {
     assert_eq!(answer["option"]["id"], "eu-east");
 }
 
+/// Pain: swallow.
 #[tokio::test]
 async fn of_several_open_questions_a_tag_or_a_name_picks_one_and_a_number_none() {
     let stage = Stage::new().await;
@@ -389,6 +392,7 @@ async fn of_several_open_questions_a_tag_or_a_name_picks_one_and_a_number_none()
     assert_eq!(stage.api.get(id(&after)).await.1["state"], "open");
 }
 
+/// Pain: thread.
 #[tokio::test]
 async fn a_question_asked_in_a_thread_stays_there() {
     let stage = Stage::new().await;

@@ -23,6 +23,7 @@ async fn room_with(bot: &BotProcess, synapse: &Synapse) -> (Person, String) {
     (person, room)
 }
 
+/// Pain: deaf.
 #[tokio::test]
 async fn a_token_that_lasts_seconds_is_renewed_and_survives_a_restart() {
     let lifetime = Duration::from_secs(2);
@@ -55,6 +56,7 @@ async fn a_token_that_lasts_seconds_is_renewed_and_survives_a_restart() {
     }
 }
 
+/// Pain: deaf.
 #[tokio::test]
 async fn a_bot_that_was_logged_out_ends_with_a_failure_and_says_how_to_recover() {
     let synapse = homeserver().await;

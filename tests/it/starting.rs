@@ -95,6 +95,7 @@ fn config_homeserver(config: &BotConfig) -> String {
         .to_owned()
 }
 
+/// Pain: first-login.
 #[tokio::test]
 async fn a_wrong_password_is_told_and_leaves_nothing_in_the_way_of_the_right_one() {
     let config = BotConfig::new(homeserver().await).await;
@@ -290,6 +291,7 @@ async fn only_the_invitations_of_those_who_may_invite_are_followed() {
     }
 }
 
+/// Pain: invite.
 #[tokio::test]
 async fn an_invitation_from_before_a_restart_is_followed() {
     let synapse = homeserver().await;
@@ -318,6 +320,7 @@ async fn an_invitation_from_before_a_restart_is_followed() {
     }
 }
 
+/// Pain: again.
 #[tokio::test]
 async fn a_restart_is_the_same_device_and_takes_what_was_said_meanwhile() {
     let mut stage = Stage::new().await;

@@ -9,6 +9,7 @@ use crate::support::{BotConfig, BotProcess, SOON, homeserver, unique};
 
 const CARD: &str = "dev.superpipeline.elicitation";
 
+/// Pain: spoof, blank, loop.
 #[tokio::test]
 async fn what_no_person_typed_is_never_read() {
     let (ada, ben) = people().await;
@@ -61,6 +62,7 @@ async fn what_no_person_typed_is_never_read() {
     assert_eq!(stage.api.get("elc_other").await.0, 404);
 }
 
+/// Pain: anyone.
 #[tokio::test]
 async fn who_may_not_answer_is_told_so_once() {
     let stage = Stage::new().await;
@@ -161,6 +163,7 @@ async fn of_two_people_who_answer_at_once_the_first_in_the_room_has_answered() {
     assert_eq!(said, ["card", "edit", "tick", "notice"].repeat(3));
 }
 
+/// Pain: anyone.
 #[tokio::test]
 async fn rules_that_are_given_by_alias_outlive_the_alias() {
     let synapse = homeserver().await;

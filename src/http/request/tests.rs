@@ -118,6 +118,7 @@ fn null_is_as_good_as_absent() {
     assert_eq!(read_ask(answerers.as_bytes(), None).unwrap(), bare());
 }
 
+/// Pain: anyone.
 #[test]
 fn an_empty_list_of_answerers_stays_an_empty_list() {
     let read = read_ask(with("answerers", &json!({ "users": [] })).as_bytes(), None).unwrap();
@@ -181,6 +182,7 @@ fn an_unknown_field_is_refused_by_name() {
     assert_eq!(field, format!("{}…", "x".repeat(64)));
 }
 
+/// Pain: spoof.
 #[test]
 fn the_asker_is_never_a_field() {
     refused(

@@ -38,6 +38,7 @@ async fn what_is_asked_is_found_where_location_says() {
     assert_eq!(api.get("/v1/elicitations/run%207%2Fa").await, (200, object));
 }
 
+/// Pain: same-id.
 #[tokio::test]
 async fn the_same_again_is_the_same_question_and_another_is_a_conflict() {
     let api = Api::start().await;
@@ -225,6 +226,7 @@ async fn a_waiting_reader_is_answered_when_the_question_is_closed() {
     );
 }
 
+/// Pain: timeout.
 #[tokio::test]
 async fn a_waiting_reader_is_answered_when_the_time_is_up() {
     let api = Api::start().await;

@@ -52,6 +52,7 @@ proptest! {
         fuzzed::reply::check(room.as_bytes());
     }
 
+    /// Pain: fallback.
     #[test]
     fn stripping_takes_a_quotation_and_no_more(opening in opening(), near in near_text(), text in any::<String>()) {
         for text in [near, text] {
@@ -59,6 +60,7 @@ proptest! {
         }
     }
 
+    /// Pain: fallback.
     #[test]
     fn what_is_said_after_any_quotation_is_left_as_it_is(
         quoted in prop::collection::vec("[^\n\r]{0,12}", 1..5),

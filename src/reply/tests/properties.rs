@@ -92,6 +92,7 @@ proptest! {
         }
     }
 
+    /// Pain: dot.
     #[test]
     fn a_printed_number_chooses_its_option(count in 1_usize..=50, nth in 0_usize..50) {
         let index = nth % count;

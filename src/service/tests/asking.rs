@@ -156,6 +156,7 @@ async fn asked_many_times_at_once_it_is_asked_once() {
     assert_eq!(house.post().await.len(), 1);
 }
 
+/// Pain: same-id.
 #[tokio::test]
 async fn two_origins_use_the_same_id_and_neither_learns_of_the_others() {
     let mut house = House::start().await;

@@ -137,6 +137,7 @@ fn due_in(id: &str, expires_in: Millis) -> Ask {
     }
 }
 
+/// Pain: two-clocks.
 #[tokio::test]
 async fn a_question_expires_at_its_deadline_and_not_before() {
     let mut house = House::start().await;
@@ -351,6 +352,7 @@ async fn a_refusal_of_a_card_that_is_in_the_room_all_the_same_ends_nothing() {
     house.post().await;
 }
 
+/// Pain: two-clocks.
 #[tokio::test]
 async fn a_deadline_waits_until_all_is_heard_that_was_said_before_it() {
     let mut house = House::start().await;

@@ -183,6 +183,7 @@ async fn life(restarts: bool) -> (Vec<(String, Value)>, Vec<String>, bool) {
     (told, room, house.service.wants(ROOM, &quiet))
 }
 
+/// Pain: lost.
 #[tokio::test]
 async fn a_life_with_a_restart_at_every_step_is_the_same_life() {
     let (told, room, watched) = life(false).await;
@@ -205,6 +206,7 @@ async fn a_life_with_a_restart_at_every_step_is_the_same_life() {
     assert_eq!(life(true).await, (told, room, watched));
 }
 
+/// Pain: lost.
 #[tokio::test]
 async fn what_a_wait_waits_for_outlives_the_process() {
     let mut house = House::start().await;

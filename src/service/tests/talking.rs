@@ -162,6 +162,7 @@ async fn of_two_people_at_once_one_is_taken_and_the_other_told_also_in_the_next_
     }
 }
 
+/// Pain: echo.
 #[tokio::test]
 async fn the_same_person_twice_has_no_second_effect() {
     let mut house = House::start().await;

@@ -147,6 +147,7 @@ fn a_reply_to_any_message_about_a_question_is_for_it() {
     assert_eq!(quoted, [], "quoting by hand is not answering");
 }
 
+/// Pain: blank.
 #[test]
 fn words_answer_where_words_are_asked_for() {
     let changes = says(&in_words(), &reply_to("$e3", "  Not before *Monday*\n"));

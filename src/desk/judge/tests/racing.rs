@@ -71,6 +71,7 @@ fn the_same_person_twice_has_no_second_effect() {
 }
 
 /// When he wrote it, both were open: that only one of them still is makes it no answer to that one.
+/// Pain: swallow.
 #[test]
 fn a_number_meant_for_what_was_just_answered_is_not_taken_by_another_question() {
     let known = [just_answered(), second()];

@@ -66,6 +66,7 @@ fn who_has_left_is_not_heard() {
     }
 }
 
+/// Pain: spoof.
 #[test]
 fn a_message_that_is_not_from_who_it_says_never_answers() {
     for said in [words("1"), reply_to("$e1", "1"), words("q1 deploy")] {
@@ -146,6 +147,7 @@ fn before_the_deadline_a_clock_that_is_fast_harms_nobody() {
     assert_eq!(closed(&changes).state, State::Answered);
 }
 
+/// Pain: late.
 #[test]
 fn a_reply_to_a_question_that_is_over_is_told_how_it_ended() {
     let over = |state| {

@@ -19,6 +19,7 @@ fn asked_in(known: Known, thread: &str) -> Known {
     })
 }
 
+/// Pain: swallow.
 #[test]
 fn a_number_never_picks_the_question() {
     let changes = say(&both(), &words("1"));
@@ -123,6 +124,7 @@ fn what_was_said_in_a_thread_before_a_card_was_asked_there_is_not_for_it() {
     assert_eq!(in_short(&changes), ("e3", "1", MatchedBy::Text, Thread));
 }
 
+/// Pain: thread.
 #[test]
 fn two_cards_in_one_thread_are_told_apart_like_two_in_one_room() {
     let known = both().map(|known| asked_in(known, "$root"));

@@ -106,6 +106,7 @@ fn a_reply_to_somebody_else_is_read_strictly() {
     ));
 }
 
+/// Pain: fallback.
 #[test]
 fn the_reply_fallback_is_dropped_only_from_a_reply() {
     let room = [colours()];
@@ -163,6 +164,7 @@ fn a_mention_makes_a_message_directed() {
     );
 }
 
+/// Pain: fallback.
 #[test]
 fn a_bot_named_like_an_option_takes_nothing_from_the_answer() {
     let red = Bot {
