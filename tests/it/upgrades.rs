@@ -53,6 +53,7 @@ fn open_to_all(version: &str, bot: &str) -> RoomOptions {
     }
 }
 
+/// Pain: power.
 #[tokio::test]
 async fn an_open_question_goes_with_its_room_and_is_answered_in_the_successor() {
     let sink = WebhookSink::start().await;
@@ -238,6 +239,7 @@ async fn a_rule_by_alias_holds_in_both_rooms_of_an_upgrade() {
     assert_eq!(answered["answer"]["event_id"], yes);
 }
 
+/// Pain: power.
 #[tokio::test]
 async fn a_chain_of_upgrades_through_kills_puts_one_card_into_each_room() {
     let ada = Someone::new(homeserver().await, "ada", false).await;
@@ -376,6 +378,7 @@ async fn whoever_may_not_upgrade_a_room_cannot_make_its_successor() {
     assert_eq!(stage.answered(&question).await["answer"]["event_id"], yes);
 }
 
+/// Pain: power.
 #[tokio::test]
 async fn a_tombstone_of_somebody_without_the_power_leads_nowhere() {
     let ada = Someone::new(homeserver().await, "ada", false).await;
