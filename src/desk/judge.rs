@@ -138,6 +138,8 @@ fn closed_unseen(elicitation: &Elicitation, heard: &Heard) -> bool {
         .as_ref()
         .map(|answer| &answer.answered_by);
     elicitation.state.is_closed()
+        // Everybody saw the bot go, and come back.
+        && elicitation.state != State::Undeliverable
         && by != Some(&heard.sender.user_id)
         && elicitation
             .closed_at

@@ -13,6 +13,8 @@
 //! | `elicit_delivery_attempts_total` | counter | `outcome`: `delivered`, `retried`, `parked` | webhook calls by how they ended |
 //! | `elicit_http_requests_total` | counter | `route`, `status` | requests answered |
 //! | `elicit_sync_malformed_total` | counter | | sync responses that held something malformed |
+//! | `elicit_upgrades_followed_total` | counter | | room upgrades that were followed |
+//! | `elicit_upgrades_refused_total` | counter | | successors of rooms that proved to be none |
 //!
 //! The gauges are read from the ledger when they are asked for; the counters
 //! begin at 0 with the process.

@@ -177,7 +177,7 @@ impl Ear<'_> {
 
     /// Gives an edit the relation of the message it edits: an edit does not repeat it ("Event
     /// replacements" in the Matrix specification), and yet says the same to the same. `false`
-    /// when the message is somebody else's: then it is no edit of it.
+    /// when the message is somebody else's, and so no edit of it, or is a card.
     async fn read_as_edited(&self, said: &mut Said, sender: &str) -> bool {
         let replaced = said.replaces.as_deref().map(EventId::parse);
         let Some(Ok(replaced)) = replaced else {
@@ -193,6 +193,10 @@ impl Ear<'_> {
             said.replaces = None;
             return true;
         };
+        // The last words of another bot's card are no person's, and carry no card any more.
+        if original.content.get(CARD_KEY).is_some() {
+            return false;
+        }
         let relation = Relation::of(&original.content);
         said.in_reply_to = relation.in_reply_to;
         said.falling_back = relation.falling_back;

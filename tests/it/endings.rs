@@ -1,5 +1,7 @@
 //! How a question in a plain room ends, and what still happens to it afterwards.
 
+use std::time::Duration;
+
 use matrix_elicit::sandbox::RoomOptions;
 use reqwest::StatusCode;
 use serde_json::{Value, json};
@@ -16,6 +18,12 @@ async fn told(events: &mut EventStream, kind: &str, question: &Value) -> Value {
     assert_eq!(event.body["type"], kind);
     assert_eq!(event.body["data"]["elicitation_id"], id(question));
     event.body["data"].take()
+}
+
+/// Whoever writes within two seconds of an end may not have seen it. Not an event to wait for: the
+/// point is that time passes.
+async fn everybody_has_seen_it() {
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
 }
 
 /// The card of a question that is over says how it ended, and is no card any more.
@@ -170,6 +178,7 @@ async fn who_comes_late_is_told_once_who_answered() {
     let card = card_of(&question);
     let message = ben.send_text(room, "2").await.unwrap();
     stage.ticked(&message).await;
+    everybody_has_seen_it().await;
     // Neither a number with no open question nor talk is anything to the bot.
     stage.ada.send_text(room, "1").await.unwrap();
     let late = stage.ada.reply(room, card, "1").await.unwrap();
@@ -211,6 +220,7 @@ async fn a_deadline_ends_a_question_without_an_answer() {
     assert!(expired["closed_at"].as_str() >= expired["expires_at"].as_str());
     assert_eq!(stage.api.get(id(&question)).await.1, expired);
     ended_with(&stage, &question, "Expired without an answer, ").await;
+    everybody_has_seen_it().await;
     ben.send_text(room, "1").await.unwrap();
     let late = ben.reply(room, card_of(&question), "1").await.unwrap();
     let notice = stage.notice_to(&late).await;
@@ -265,6 +275,7 @@ async fn a_withdrawn_question_takes_no_answer() {
     let event = told(&mut events, "elicitation.cancelled", &question).await;
     assert_eq!(event, cancelled);
     ended_with(&stage, &question, "Withdrawn by the agent, ").await;
+    everybody_has_seen_it().await;
     ben.send_text(room, "1").await.unwrap();
     let (status, refused) = stage.api.cancel(id(&question)).await;
     assert_eq!(status, StatusCode::CONFLICT);
