@@ -3,21 +3,26 @@
 //! Reads the raw JSON: typed content drops what it does not know. What cannot matter is dropped
 //! here, before anything is looked up.
 
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use matrix_sdk::Room;
 use matrix_sdk::config::RequestConfig;
 use matrix_sdk::deserialized_responses::{
-    EncryptionInfo, TimelineEvent, TimelineEventKind, VerificationLevel, VerificationState,
+    EncryptionInfo, MemberEvent, TimelineEvent, TimelineEventKind, VerificationLevel,
+    VerificationState,
 };
 use matrix_sdk::ruma::api::client::state::get_state_event_for_key;
 use matrix_sdk::ruma::api::error::{Error, ErrorKind};
 use matrix_sdk::ruma::events::StateEventType;
 use matrix_sdk::ruma::events::room::member::MembershipState;
-use matrix_sdk::ruma::events::room::power_levels::UserPowerLevel;
+use matrix_sdk::ruma::events::room::power_levels::{RoomPowerLevels, UserPowerLevel};
 use matrix_sdk::ruma::{EventId, UserId};
+use matrix_sdk_base::store::StateStoreExt as _;
 use serde::Deserialize;
 use serde_json::Value;
+use tokio::sync::OnceCell;
 
 use crate::clock::Millis;
 use crate::config::AnswerRules;
@@ -85,6 +90,10 @@ pub(super) struct Ear<'a> {
     pub(super) pending: bool,
     /// Whether a message may matter, by room.
     pub(super) wants: &'a (dyn Fn(&Said) -> bool + Sync),
+    /// Those who were looked up already. Nothing of the room changes while this ear is used.
+    pub(super) senders: Mutex<HashMap<String, Sender>>,
+    /// The power levels of the room, once they were looked up.
+    pub(super) levels: OnceCell<Option<RoomPowerLevels>>,
 }
 
 impl Ear<'_> {
@@ -140,7 +149,14 @@ impl Ear<'_> {
         };
         Ok(Listened::Heard(Box::new(Heard {
             room_id: self.room.room_id().to_string(),
-            sender: self.sender(&parsed.sender).await?,
+            sender: if own {
+                Sender {
+                    joined: true,
+                    ..self.nobody(&parsed.sender)
+                }
+            } else {
+                self.sender(&parsed.sender).await?
+            },
             event_id: parsed.event_id,
             sent_at: parsed.origin_server_ts,
             trust,
@@ -225,11 +241,8 @@ impl Ear<'_> {
     /// A member of the room. Members are loaded lazily; of one that is not there yet the room's
     /// state is asked, without loading all the others.
     async fn member(&self, user_id: &UserId) -> Result<Option<Member>, Away> {
-        if let Ok(Some(member)) = self.room.get_member_no_sync(user_id).await {
-            return Ok(Some(Member {
-                joined: *member.membership() == MembershipState::Join,
-                display_name: member.display_name().map(str::to_owned),
-            }));
+        if let Some(member) = known_member(self.room, user_id).await {
+            return Ok(Some(member));
         }
         let request = get_state_event_for_key::v3::Request::new(
             self.room.room_id().to_owned(),
@@ -251,25 +264,45 @@ impl Ear<'_> {
         }
     }
 
-    /// The sender as they stand in the room now.
-    async fn sender(&self, user_id: &str) -> Result<Sender, Away> {
-        let alone = self.room.joined_members_count() == 2;
-        let unknown = Sender {
+    /// A sender of whom nothing is known.
+    fn nobody(&self, user_id: &str) -> Sender {
+        Sender {
             user_id: user_id.to_owned(),
             display_name: None,
             joined: false,
             power: 0,
-            alone,
+            alone: self.room.joined_members_count() == 2,
+        }
+    }
+
+    /// The sender as they stand in the room now.
+    async fn sender(&self, user_id: &str) -> Result<Sender, Away> {
+        let known = |ear: &Self| {
+            let senders = ear.senders.lock().unwrap_or_else(PoisonError::into_inner);
+            senders.get(user_id).cloned()
         };
+        if let Some(sender) = known(self) {
+            return Ok(sender);
+        }
+        let sender = self.look_up(user_id).await?;
+        let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
+        senders.insert(user_id.to_owned(), sender.clone());
+        Ok(sender)
+    }
+
+    async fn look_up(&self, user_id: &str) -> Result<Sender, Away> {
+        let unknown = self.nobody(user_id);
         let Ok(parsed) = UserId::parse(user_id) else {
             return Ok(unknown);
         };
         let Some(member) = self.member(&parsed).await? else {
             return Ok(unknown);
         };
-        let power = match self.room.get_user_power_level(&parsed).await {
-            Ok(UserPowerLevel::Infinite) => i64::MAX,
-            Ok(UserPowerLevel::Int(power)) => power.into(),
+        let levels = async || self.room.power_levels().await.ok();
+        let levels = self.levels.get_or_init(levels).await;
+        let power = match levels.as_ref().map(|levels| levels.for_user(&parsed)) {
+            Some(UserPowerLevel::Infinite) => i64::MAX,
+            Some(UserPowerLevel::Int(power)) => power.into(),
             _ => 0,
         };
         Ok(Sender {
@@ -282,9 +315,31 @@ impl Ear<'_> {
 }
 
 /// A member as far as it matters here.
-struct Member {
+pub(super) struct Member {
     joined: bool,
-    display_name: Option<String>,
+    pub(super) display_name: Option<String>,
+}
+
+/// A member of a room, if the SDK knows them already. It could say far more of them, at the price
+/// of a handful of queries.
+pub(super) async fn known_member(room: &Room, user_id: &UserId) -> Option<Member> {
+    let client = room.client();
+    let event = client
+        .state_store()
+        .get_member_event(room.room_id(), user_id);
+    let event = event.await.ok()??.deserialize().ok()?;
+    let joined = *event.membership() == MembershipState::Join;
+    let display_name = match event {
+        MemberEvent::Sync(event) => {
+            let content = event.as_original().map(|event| &event.content);
+            content.and_then(|content| content.displayname.clone())
+        }
+        MemberEvent::Stripped(event) => event.content.displayname,
+    };
+    Some(Member {
+        joined,
+        display_name,
+    })
 }
 
 #[derive(Deserialize)]

@@ -2,7 +2,7 @@
 
 mod gaps;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -15,7 +15,7 @@ use matrix_sdk::ruma::{RoomId, UInt};
 use matrix_sdk::sync::SyncResponse;
 use matrix_sdk::{Client, Room, RoomState};
 use matrix_sdk_base::{StateStoreDataKey, StateStoreDataValue};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, OnceCell, watch};
 
 use self::gaps::FILL_AGAIN;
 use super::hear::{Away, Ear, Listened};
@@ -344,6 +344,8 @@ impl Listener {
             agents: &self.agents,
             pending: self.service.interest(&room_id) == Some(Interest::Pending),
             wants: &wants,
+            senders: Mutex::default(),
+            levels: OnceCell::new(),
         };
         let now = clock::now();
         let before = (batch.heard.len(), batch.undecrypted.len());

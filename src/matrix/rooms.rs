@@ -12,6 +12,7 @@ use matrix_sdk::{Client, Room, RoomState};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use super::hear::known_member;
 use crate::clock;
 use crate::config::{AnswerRules, Config, MatrixConfig};
 use crate::ledger::{Book, LedgerError};
@@ -24,12 +25,7 @@ const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
 /// The bot's name in a room.
 pub(super) async fn own_name(room: &Room) -> Option<String> {
-    let own = room
-        .get_member_no_sync(room.own_user_id())
-        .await
-        .ok()
-        .flatten()?;
-    own.display_name().map(str::to_owned)
+    known_member(room, room.own_user_id()).await?.display_name
 }
 
 /// The rooms the bot is in.
