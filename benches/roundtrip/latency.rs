@@ -19,6 +19,19 @@ pub async fn measure(answers: usize) {
     let mut stand = Stand::set_up(1).await;
     stand.start().await;
     let room = stand.rooms[0].clone();
+    let mut alone = Vec::new();
+    for _ in 0..answers {
+        stand.heard().await;
+        let began = Instant::now();
+        stand
+            .server
+            .at_once(|world| world.says(&room, &stand.ada, "2"));
+        alone.push(stand.heard().await - began);
+    }
+    row(
+        "one message at a time, nothing asked: sync bytes in → next sync asked for",
+        &spread(alone),
+    );
     one_by_one(&stand, &room, "warm", answers / 10 + 1).await;
     let times = one_by_one(&stand, &room, "turn", answers).await;
     row(

@@ -5,14 +5,14 @@ mod gaps;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use futures_util::{StreamExt as _, stream};
 use matrix_sdk::config::SyncSettings;
 use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::ruma::api::client::filter::FilterDefinition;
 use matrix_sdk::ruma::api::client::sync::sync_events::v3::Filter;
 use matrix_sdk::ruma::presence::PresenceState;
 use matrix_sdk::ruma::{RoomId, UInt};
-use matrix_sdk::sync::SyncResponse;
+use matrix_sdk::sync::{JoinedRoomUpdate, SyncResponse};
 use matrix_sdk::{Client, Room, RoomState};
 use matrix_sdk_base::{StateStoreDataKey, StateStoreDataValue};
 use tokio::sync::{Notify, OnceCell, watch};
@@ -36,6 +36,8 @@ const DEADLINE: Duration = Duration::from_mins(3);
 /// The most events of a room in one response.
 const TIMELINE: u32 = 100;
 
+/// How many rooms of a response are read at once.
+const ROOMS_AT_ONCE: usize = 8;
 /// How often a response may fail to be taken in before the process gives up.
 const MOST_BROKEN: u32 = 5;
 /// Sync responses that held something malformed.
@@ -250,42 +252,19 @@ impl Listener {
             .book()
             .read(|ledger| ledger.sync_token())
             .await?;
+        // Rooms do not wait for one another's lookups; within a room everything stays in order.
+        let since = since.as_deref();
+        let mut rooms = Vec::with_capacity(response.rooms.joined.len());
         for (room_id, update) in &response.rooms.joined {
-            let Some(room) = self.client.get_room(room_id) else {
-                continue;
-            };
-            if self.service.interest(room_id.as_str()).is_none() {
-                let commands = self.commands_in(&update.timeline.events);
-                // A command that cannot be read now is not worth a hole.
-                if !commands.is_empty() && !anew {
-                    let _ = self.listen(&room, &commands, &mut batch).await;
-                }
-                continue;
-            }
-            let since = since.as_deref();
-            if anew && since.is_some() {
-                // What the response holds of the timeline may be older than the ledger's token,
-                // and older than a card that would seem to be answered by it.
-                batch
-                    .gaps
-                    .push(hole(room_id.as_str(), &response.next_batch, since));
-                continue;
-            }
-            let timeline = &update.timeline;
-            if timeline.limited
-                && let Some(prev_batch) = &timeline.prev_batch
-            {
-                batch.gaps.push(hole(room_id.as_str(), prev_batch, since));
-            }
-            if let Err(away) = self.listen(&room, &timeline.events, &mut batch).await {
-                tracing::warn!(
-                    room.id = %room_id, error = %away,
-                    "what was said in {room_id} is read later: {away}"
-                );
-                batch
-                    .gaps
-                    .push(hole(room_id.as_str(), &response.next_batch, since));
-            }
+            rooms.push(self.joined(room_id, update, &response.next_batch, since, anew));
+        }
+        let rooms = stream::iter(rooms).buffered(ROOMS_AT_ONCE);
+        tokio::pin!(rooms);
+        while let Some(part) = rooms.next().await {
+            batch.heard.extend(part.heard);
+            batch.undecrypted.extend(part.undecrypted);
+            batch.gaps.extend(part.gaps);
+            batch.rooms.extend(part.rooms);
         }
         if anew {
             // It names every room the bot is in; what is asked in another reaches nobody.
@@ -312,6 +291,49 @@ impl Listener {
             }
         }
         self.commit(batch).await
+    }
+
+    /// What one joined room brings.
+    async fn joined(
+        &self,
+        room_id: &RoomId,
+        update: &JoinedRoomUpdate,
+        next_batch: &str,
+        since: Option<&str>,
+        anew: bool,
+    ) -> Batch {
+        let mut batch = Batch::default();
+        let Some(room) = self.client.get_room(room_id) else {
+            return batch;
+        };
+        let timeline = &update.timeline;
+        if self.service.interest(room_id.as_str()).is_none() {
+            let commands = self.commands_in(&timeline.events);
+            // A command that cannot be read now is not worth a hole.
+            if !commands.is_empty() && !anew {
+                let _ = self.listen(&room, &commands, &mut batch).await;
+            }
+            return batch;
+        }
+        if anew && since.is_some() {
+            // What the response holds of the timeline may be older than the ledger's token,
+            // and older than a card that would seem to be answered by it.
+            batch.gaps.push(hole(room_id.as_str(), next_batch, since));
+            return batch;
+        }
+        if timeline.limited
+            && let Some(prev_batch) = &timeline.prev_batch
+        {
+            batch.gaps.push(hole(room_id.as_str(), prev_batch, since));
+        }
+        if let Err(away) = self.listen(&room, &timeline.events, &mut batch).await {
+            tracing::warn!(
+                room.id = %room_id, error = %away,
+                "what was said in {room_id} is read later: {away}"
+            );
+            batch.gaps.push(hole(room_id.as_str(), next_batch, since));
+        }
+        batch
     }
 
     /// Those among the events of a room without questions that may hold a command. Nothing else of
