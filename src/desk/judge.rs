@@ -40,7 +40,7 @@ impl Bot {
 
 /// For so long after a question is closed, a message may have been written by somebody who could
 /// not see it yet: the homeservers' clocks, and the way of the ✓.
-pub const UNSEEN: Millis = 2_000;
+pub const UNSEEN: Millis = 1_000;
 
 /// Judges a message.
 ///

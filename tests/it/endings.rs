@@ -20,10 +20,10 @@ async fn told(events: &mut EventStream, kind: &str, question: &Value) -> Value {
     event.body["data"].take()
 }
 
-/// Whoever writes within two seconds of an end may not have seen it. Not an event to wait for: the
+/// Whoever writes within a second of an end may not have seen it. Not an event to wait for: the
 /// point is that time passes.
 async fn everybody_has_seen_it() {
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
 }
 
 /// The card of a question that is over says how it ended, and is no card any more.

@@ -121,7 +121,7 @@ async fn of_two_people_at_the_same_second_one_wins_and_the_other_is_told() {
         let expected = if taken == ada { 1 } else { 2 };
         assert_eq!(answer["option"]["number"], expected);
         // Not an event to wait for: a number that follows too closely might be meant for this one.
-        tokio::time::sleep(Duration::from_millis(2_500)).await;
+        tokio::time::sleep(Duration::from_millis(1_500)).await;
     }
 }
 

@@ -58,9 +58,9 @@ fn talk_that_is_no_answer_is_left_alone_also_then() {
 #[test]
 fn who_could_see_the_end_of_it_is_not_told() {
     let known = with(just_answered(), |it| it.closed_at = Some(NOW - 10_000));
-    let late = ben("$b1", NOW - 7_999);
+    let late = ben("$b1", NOW - 8_999);
     assert_eq!(judge_one(&known, &late, &words("2")), []);
-    let in_time = ben("$b1", NOW - 8_000);
+    let in_time = ben("$b1", NOW - 9_000);
     let changes = judge_one(&known, &in_time, &words("2"));
     assert_eq!(said_to_ben(&changes), [("e1", "closed")]);
 }
