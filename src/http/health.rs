@@ -84,6 +84,14 @@ fn describe() {
     describe_counter!(ATTEMPTS, "Webhook calls by how they ended");
     describe_counter!(REQUESTS, "HTTP requests answered");
     describe_counter!(
+        "elicit_upgrades_followed_total",
+        "Room upgrades that were followed"
+    );
+    describe_counter!(
+        "elicit_upgrades_refused_total",
+        "Successors of rooms that proved to be none"
+    );
+    describe_counter!(
         "elicit_sync_malformed_total",
         "Sync responses that held something malformed"
     );
