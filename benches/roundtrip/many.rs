@@ -1,5 +1,6 @@
 //! Very many open questions.
 
+use std::fs::File;
 use std::time::Duration;
 
 use matrix_elicit::contract::CardOption;
@@ -89,6 +90,11 @@ async fn fill(stand: &Stand, count: usize) {
         });
         stored.await.expect("a commit");
     }
+    drop(book);
+    // The bot can have the ledger once the writer has let go of it.
+    let lock = File::open(stand.stored().join("ledger.lock"));
+    let let_go = tokio::task::spawn_blocking(move || lock.and_then(|lock| lock.lock()));
+    let_go.await.expect("no panic").expect("the lock");
 }
 
 /// A question like most: four options, a line of prompt.

@@ -43,10 +43,13 @@ impl Stand {
         let rooms = (0..rooms).map(|_| server.room(&ada, &joined)).collect();
         let sink = Sink::start().await;
         let folder = tempfile::tempdir().expect("a folder");
-        let port = std::net::TcpListener::bind("127.0.0.1:0")
-            .and_then(|listener| listener.local_addr())
-            .expect("a port")
-            .port();
+        // Below the range of outgoing connections, which would take it while the bot is down.
+        let port = loop {
+            let port = rand::random_range(20_000..32_000_u16);
+            if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+                break port;
+            }
+        };
         let text = toml::to_string(&json!({
             "matrix": {
                 "homeserver": server.url(), "user": user, "password": PASSWORD,
@@ -94,8 +97,10 @@ impl Stand {
             if asked.is_ok_and(|answer| answer.status().is_success()) {
                 return began.elapsed();
             }
+            let ended = self.running.as_mut().is_none_or(Running::has_ended);
             let log = || std::fs::read_to_string(self.folder.path().join("log"));
-            assert!(began.elapsed() < PATIENCE, "not ready: {:?}", log());
+            let gone = ended || began.elapsed() > PATIENCE;
+            assert!(!gone, "it is not ready: {:?}", log());
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     }
@@ -200,6 +205,13 @@ fn program() -> PathBuf {
 
 /// The program while it runs; it ends, as a power cut would end it, when this is dropped.
 struct Running(Child);
+
+impl Running {
+    /// Whether it has ended by itself.
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.0.try_wait(), Ok(None))
+    }
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
