@@ -70,6 +70,9 @@ pub trait Questions {
     /// of many the 20 that were closed last.
     fn closed_in(&mut self, room_id: &str, since: Millis) -> Result<Vec<Elicitation>, LedgerError>;
 
+    /// Whether any question of this room was closed at or after `since`.
+    fn any_closed_in(&mut self, room_id: &str, since: Millis) -> Result<bool, LedgerError>;
+
     /// The questions of a room that are queued or open, in the order they were asked.
     fn pending_in(&mut self, room_id: &str) -> Result<Vec<Elicitation>, LedgerError>;
 

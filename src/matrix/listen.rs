@@ -209,6 +209,11 @@ impl Listener {
         Ok(token.and_then(StateStoreDataValue::into_sync_token))
     }
 
+    /// The token up to which everything is committed.
+    async fn ledger_token(&self) -> Result<Option<String>, LedgerError> {
+        self.service.book().read(|ledger| ledger.sync_token()).await
+    }
+
     /// A response held something malformed: the SDK has taken it in and moved on, but does not
     /// say what was in it. What was said in the rooms is read from their history instead, so that
     /// only what is malformed is lost.
@@ -218,19 +223,13 @@ impl Listener {
             error = %error,
             "a sync response held something malformed ({error}); the rooms' history is read instead"
         );
-        let since = self
-            .service
-            .book()
-            .read(|ledger| ledger.sync_token())
-            .await?;
+        let since = self.ledger_token().await?;
         let mut batch = Batch {
             token: Some(token.to_owned()),
             ..Batch::default()
         };
         for room_id in self.service.watched_rooms() {
-            let room = RoomId::parse(&room_id)
-                .ok()
-                .and_then(|id| self.client.get_room(&id));
+            let room = rooms::by_id(&self.client, &room_id);
             if room.is_some_and(|room| room.state() == RoomState::Joined) {
                 batch.gaps.push(hole(&room_id, token, since.as_deref()));
             } else {
@@ -247,11 +246,7 @@ impl Listener {
             token: Some(response.next_batch.clone()),
             ..Batch::default()
         };
-        let since = self
-            .service
-            .book()
-            .read(|ledger| ledger.sync_token())
-            .await?;
+        let since = self.ledger_token().await?;
         // Rooms do not wait for one another's lookups; within a room everything stays in order.
         let since = since.as_deref();
         let mut rooms = Vec::with_capacity(response.rooms.joined.len());
@@ -443,9 +438,7 @@ impl Listener {
     /// Tries a kept message again. How long its key may still take before the room is told; `None`
     /// when there is nothing to be told.
     async fn unlock(&self, kept: Undecrypted, now: Millis, batch: &mut Batch) -> Option<Duration> {
-        let room = RoomId::parse(&kept.room_id)
-            .ok()
-            .and_then(|id| self.client.get_room(&id));
+        let room = rooms::by_id(&self.client, &kept.room_id);
         let (Some(room), Ok(raw)) = (
             room,
             serde_json::value::RawValue::from_string(kept.raw.clone()),

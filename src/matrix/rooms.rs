@@ -23,6 +23,11 @@ const ALIASES_AFTER: Duration = Duration::from_mins(5);
 /// The longest wait between two tries to join a room.
 const LONGEST_WAIT: Duration = Duration::from_mins(10);
 
+/// A room by its id as the ledger has it.
+pub(super) fn by_id(client: &Client, room_id: &str) -> Option<Room> {
+    client.get_room(&RoomId::parse(room_id).ok()?)
+}
+
 /// The bot's name in a room.
 pub(super) async fn own_name(room: &Room) -> Option<String> {
     known_member(room, room.own_user_id()).await?.display_name

@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use matrix_sdk::room::MessagesOptions;
-use matrix_sdk::ruma::{OwnedTransactionId, RoomId, UInt};
+use matrix_sdk::ruma::{OwnedTransactionId, UInt};
 use matrix_sdk::{Client, EncryptionState, Room, RoomState};
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::upgrades;
+use super::{rooms, upgrades};
 use crate::clock::{self, Millis};
 use crate::contract::CARD_KEY;
 use crate::crash;
@@ -233,9 +233,7 @@ impl Speaker {
     }
 
     async fn try_to_send(&self, sending: &Sending) -> Result<Outcome, LedgerError> {
-        let room = RoomId::parse(&sending.draft.room_id)
-            .ok()
-            .and_then(|room_id| self.client.get_room(&room_id));
+        let room = rooms::by_id(&self.client, &sending.draft.room_id);
         let Some(room) = room.filter(|room| room.state() == RoomState::Joined) else {
             return Ok(Outcome::Refused(
                 "the bot is no longer in the room".to_owned(),

@@ -109,8 +109,10 @@ impl Service {
                 let mut calm = Vec::new();
                 for (room_id, count) in counted {
                     // Who answered while somebody else did may still be heard.
-                    let over = ledger.closed_in(&room_id, now.saturating_sub(STILL_WATCHED))?;
-                    if over.is_empty() && !ledger.any_pending_in(&room_id)? {
+                    let since = now.saturating_sub(STILL_WATCHED);
+                    if !ledger.any_pending_in(&room_id)?
+                        && !ledger.any_closed_in(&room_id, since)?
+                    {
                         calm.push((room_id, count));
                     }
                 }

@@ -450,6 +450,7 @@ fn what_was_closed_lately_in_a_room_is_found_in_the_order_it_was_asked(ledger: &
     assert!(ledger.settle(&other).unwrap());
     let mut since = |at| {
         let closed = ledger.closed_in(ROOM, at).unwrap();
+        assert_eq!(ledger.any_closed_in(ROOM, at).unwrap(), !closed.is_empty());
         let ids = closed.iter().map(|it| it.key().id.clone());
         ids.collect::<Vec<_>>().join(" ")
     };

@@ -267,6 +267,14 @@ impl Questions for SqliteLedger {
         )
     }
 
+    fn any_closed_in(&mut self, room_id: &str, since: Millis) -> Result<bool, LedgerError> {
+        let found = self.number(
+            "SELECT 1 FROM elicitations WHERE room_id = ?1 AND closed_at >= ?2 LIMIT 1",
+            params![room_id, since],
+        )?;
+        Ok(found.is_some())
+    }
+
     fn pending_in(&mut self, room_id: &str) -> Result<Vec<Elicitation>, LedgerError> {
         self.elicitations(
             "WHERE room_id = ?1 AND state IN ('queued', 'open') ORDER BY seq",

@@ -11,14 +11,15 @@ use std::time::Duration;
 
 use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::room::MessagesOptions;
+use matrix_sdk::ruma::UInt;
 use matrix_sdk::ruma::api::error::ErrorKind;
-use matrix_sdk::ruma::{RoomId, UInt};
 use matrix_sdk::{Room, RoomState};
 
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use super::super::rooms;
 use super::{ListenError, Listener, TIMELINE};
 use crate::clock;
 use crate::desk::Interest;
@@ -169,9 +170,7 @@ impl Listener {
             return Ok(true);
         };
         let mut batch = Batch::default();
-        let room = RoomId::parse(room_id)
-            .ok()
-            .and_then(|id| self.client.get_room(&id));
+        let room = rooms::by_id(&self.client, room_id);
         let never = match room.filter(|room| room.state() == RoomState::Joined) {
             None => true,
             Some(room) => {
