@@ -9,7 +9,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use matrix_elicit::contract::CardOption;
 use matrix_elicit::desk::{self, Ask, Asker, Change};
-use matrix_elicit::elicitation::{Answerers, Elicitation, State};
+use matrix_elicit::elicitation::{Elicitation, State};
 use matrix_elicit::ledger::{self, Book, Ledger, LedgerError};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
@@ -70,7 +70,6 @@ fn question(id: String, room: &str, card_id: Option<&str>) -> Elicitation {
     ];
     let ask = Ask {
         elicitation_id: Some(id.clone()),
-        idempotency_key: None,
         room: room.to_owned(),
         prompt: "The tests take an hour. What shall I do with them?".to_owned(),
         options: options
@@ -79,19 +78,9 @@ fn question(id: String, room: &str, card_id: Option<&str>) -> Elicitation {
                 label: label.to_owned(),
             })
             .to_vec(),
-        free_text: None,
-        decline: false,
-        answerers: Answerers::default(),
         expires_in: Some(3_600_000),
-        mention: Vec::new(),
-        thread: None,
-        board_id: None,
         card_id: card_id.map(str::to_owned),
-        run_id: None,
-        stage_key: None,
-        card_title: None,
-        deep_link: None,
-        metadata: None,
+        ..Ask::default()
     };
     let asker = Asker {
         agent: AGENT.to_owned(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use matrix_elicit::contract::CardOption;
 use matrix_elicit::desk::{Ask, Asker};
-use matrix_elicit::elicitation::{Answerers, Elicitation};
+use matrix_elicit::elicitation::Elicitation;
 use matrix_elicit::ledger::{self, LedgerError};
 
 use crate::latency::one_by_one;
@@ -108,7 +108,6 @@ fn question(number: usize, room: &str, tag: usize) -> Elicitation {
     let id = format!("filled-{number}");
     let ask = Ask {
         elicitation_id: Some(id.clone()),
-        idempotency_key: None,
         room: room.to_owned(),
         prompt: "The tests take an hour. What shall I do with them?".to_owned(),
         options: options
@@ -117,19 +116,7 @@ fn question(number: usize, room: &str, tag: usize) -> Elicitation {
                 label: label.to_owned(),
             })
             .to_vec(),
-        free_text: None,
-        decline: false,
-        answerers: Answerers::default(),
-        expires_in: None,
-        mention: Vec::new(),
-        thread: None,
-        board_id: None,
-        card_id: None,
-        run_id: None,
-        stage_key: None,
-        card_title: None,
-        deep_link: None,
-        metadata: None,
+        ..Ask::default()
     };
     let asker = Asker {
         agent: AGENT.to_owned(),

@@ -28,7 +28,7 @@ const MAX_LINK: usize = 2048;
 
 /// A request to ask something, as the HTTP layer read it: the shapes are right,
 /// the rules are not checked yet.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ask {
     /// The id the asker knows it by; made up when absent.
     pub elicitation_id: Option<String>,

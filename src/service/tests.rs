@@ -275,26 +275,13 @@ impl House {
 fn question(id: &str) -> Ask {
     Ask {
         elicitation_id: Some(id.to_owned()),
-        idempotency_key: None,
         room: ROOM.to_owned(),
         prompt: format!("What about {id}?"),
         options: vec![
             CardOption::new("deploy", "Deploy"),
             CardOption::new("wait", "Wait"),
         ],
-        free_text: None,
-        decline: false,
-        answerers: Answerers::default(),
-        expires_in: None,
-        mention: Vec::new(),
-        thread: None,
-        board_id: None,
-        card_id: None,
-        run_id: None,
-        stage_key: None,
-        card_title: None,
-        deep_link: None,
-        metadata: None,
+        ..Ask::default()
     }
 }
 

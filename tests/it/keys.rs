@@ -12,13 +12,6 @@ use crate::support::{BotConfig, BotProcess, homeserver, soon};
 
 const PASSPHRASE: &str = "correct horse battery staple";
 
-async fn logged(bot: &BotProcess, words: &str) {
-    soon(&format!("{words:?} in the log"), async || {
-        bot.log().contains(words).then_some(())
-    })
-    .await;
-}
-
 /// How many room keys the bot has in its backup on the homeserver.
 async fn backed_up(bot: &BotProcess) -> Option<u64> {
     let server = Homeserver::new(&homeserver().await.url()).unwrap();
@@ -46,7 +39,7 @@ async fn what_was_encrypted_for_the_lost_machine_is_read_on_the_new_one_with_the
     let ada = Someone::new(synapse, "ada", true).await;
     let room = ada.make_room(&[config.user_id()]).await;
     let mut bot = BotProcess::start(config).await;
-    logged(&bot, "cross-signing and key backup set up").await;
+    bot.logged("cross-signing and key backup set up").await;
     let open = ask_and_show(&bot, &ada, &question(&room, "e1")).await;
     // With this the bot has the key of her messages, and puts it into the backup.
     ada.say(&room, "good morning").await;
@@ -59,7 +52,7 @@ async fn what_was_encrypted_for_the_lost_machine_is_read_on_the_new_one_with_the
     let answer = ada.say(&room, "2").await;
     new_machine(&bot);
     bot.start_again().await;
-    logged(&bot, "cross-signing and key backup restored").await;
+    bot.logged("cross-signing and key backup restored").await;
     // The key comes from the backup, not by a sync, and nothing else happens in the room.
     let restored = Instant::now();
     let answered = bot.api().until_answered("e1").await;
@@ -88,7 +81,7 @@ async fn a_wrong_passphrase_is_told_and_resets_nothing() {
         .with("matrix.recovery_passphrase", json!(PASSPHRASE));
     let user_id = config.user_id().to_owned();
     let mut bot = BotProcess::start(config).await;
-    logged(&bot, "cross-signing and key backup set up").await;
+    bot.logged("cross-signing and key backup set up").await;
     let version = async || {
         let server = Homeserver::new(&synapse.url()).unwrap();
         let account = server.login(&user_id, "bot-password").await.unwrap();
@@ -110,7 +103,9 @@ async fn a_wrong_passphrase_is_told_and_resets_nothing() {
             .with("matrix.recovery_passphrase", json!("hunter2")),
     );
     other.wait_ready().await;
-    logged(&other, "cross-signing and key backup are not available").await;
+    other
+        .logged("cross-signing and key backup are not available")
+        .await;
     assert_eq!(version().await, before);
     assert!(!other.log().contains("hunter2"), "a secret is in the log");
 }

@@ -69,13 +69,6 @@ async fn heir_of(config: &BotConfig, synapse: &Synapse) -> BotConfig {
         .with("matrix.data_dir", json!(config.folder().join("stored")))
 }
 
-async fn logged(bot: &BotProcess, words: &str) {
-    soon(&format!("{words:?} in the log"), async || {
-        bot.log().contains(words).then_some(())
-    })
-    .await;
-}
-
 fn with_token(config: BotConfig, account: &Account, device: &str) -> BotConfig {
     let matrix = json!({
         "homeserver": config_homeserver(&config),
@@ -280,10 +273,9 @@ async fn only_the_invitations_of_those_who_may_invite_are_followed() {
     for (left_open, followed) in [before, after] {
         has_joined(&bot, &followed).await;
         let (room, ben_id) = (&left_open, ben.user_id());
-        logged(
-            &bot,
-            &format!("invitation to {room} left open: {ben_id} is not in matrix.join"),
-        )
+        bot.logged(&format!(
+            "invitation to {room} left open: {ben_id} is not in matrix.join"
+        ))
         .await;
         let members = ben.room_members(room).await.unwrap();
         let bot = bot.user_id().to_owned();
@@ -308,7 +300,8 @@ async fn an_invitation_from_before_a_restart_is_followed() {
     // At first it follows nobody.
     let mut bot = BotProcess::start(config.with("matrix.join", json!([]))).await;
     let left_open = invite_to_a_room(bot.user_id()).await;
-    logged(&bot, &format!("invitation to {left_open} left open")).await;
+    bot.logged(&format!("invitation to {left_open} left open"))
+        .await;
     bot.terminate().await;
     let while_away = invite_to_a_room(bot.user_id()).await;
     let heir = BotProcess::start(heir).await;
@@ -378,7 +371,8 @@ async fn a_homeserver_that_is_away_at_the_first_start_is_waited_for() {
     let url = synapse.url();
     synapse.stop().await.unwrap();
     let mut bot = BotProcess::start_unready(config);
-    logged(&bot, &format!("the homeserver {url}/ does not answer: ")).await;
+    bot.logged(&format!("the homeserver {url}/ does not answer: "))
+        .await;
     // It says so to whoever asks, too.
     let ask = async |path: &str| {
         let response = bot.api().request(Method::GET, path).send().await.unwrap();
@@ -420,7 +414,8 @@ async fn asked_while_the_homeserver_is_away_a_question_is_posted_when_it_is_back
 
     synapse.stop().await.unwrap();
     let second = bot.api().ask_fine(&request).await;
-    logged(&bot, &format!("sending to {room} failed; next try in ")).await;
+    bot.logged(&format!("sending to {room} failed; next try in "))
+        .await;
     // And so it is after a restart, with the homeserver still away.
     bot.terminate().await;
     let bot = BotProcess::start_unready(heir);
@@ -470,7 +465,10 @@ async fn it_says_when_it_is_ready_and_never_tells_a_secret() {
     sink.wait_for_count(1).await;
     let guess = stage.api.with_token("a-token-that-was-guessed");
     assert_eq!(guess.list("").await.0, StatusCode::UNAUTHORIZED);
-    logged(&stage.bot, "cross-signing and key backup set up").await;
+    stage
+        .bot
+        .logged("cross-signing and key backup set up")
+        .await;
     stage.bot.terminate().await;
     stage.bot.start_again().await;
 

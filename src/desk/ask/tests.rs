@@ -9,23 +9,10 @@ use super::*;
 fn least() -> Ask {
     Ask {
         elicitation_id: None,
-        idempotency_key: None,
         room: "!deploys:x.org".to_owned(),
         prompt: "Ship it?".to_owned(),
         options: vec![CardOption::new("yes", "Yes"), CardOption::new("no", "No")],
-        free_text: None,
-        decline: false,
-        answerers: Answerers::default(),
-        expires_in: None,
-        mention: Vec::new(),
-        thread: None,
-        board_id: None,
-        card_id: None,
-        run_id: None,
-        stage_key: None,
-        card_title: None,
-        deep_link: None,
-        metadata: None,
+        ..Ask::default()
     }
 }
 

@@ -12,7 +12,7 @@ use matrix_elicit::clock::HURRY;
 use matrix_elicit::sandbox::{Account, Synapse};
 use serde_json::{Value, json};
 
-use super::{Api, SOON, WebhookSink, unique};
+use super::{Api, SOON, WebhookSink, soon, unique};
 
 /// The agent that every configuration has, and whose token [`BotProcess::api`] uses.
 pub const AGENT: &str = "agt_31d0";
@@ -301,6 +301,14 @@ impl BotProcess {
     /// Everything it has logged, over all its starts.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.config.log()).unwrap_or_default()
+    }
+
+    /// Waits until it has logged these words.
+    pub async fn logged(&self, words: &str) {
+        soon(&format!("{words:?} in the log"), async || {
+            self.log().contains(words).then_some(())
+        })
+        .await;
     }
 
     /// Its resident memory in bytes, on Linux.
