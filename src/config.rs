@@ -6,12 +6,13 @@
 //! Any string may be `env:NAME` or `file:PATH`; that is resolved before anything is
 //! checked, and no message repeats a value, so none can give a secret away.
 
+mod boards;
 mod check;
 mod example;
 mod read;
 mod values;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -20,6 +21,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
 
+pub use boards::{
+    AssertionConfig, BoardConfig, CarrierAnswer, CarrierConfig, DevConfig, PeopleConfig,
+};
 pub use example::example;
 pub use read::ConfigFault;
 pub use values::{Pattern, WebhookSecrets};
@@ -58,6 +62,16 @@ pub struct Config {
     #[serde(default)]
     #[schemars(extend("propertyNames" = { "format": "agent-id" }, "x-key" = "agt_31d0", "x-live" = true))]
     pub agents: BTreeMap<String, AgentConfig>,
+    /// The Superpipeline boards whose questions the bot carries, by the id that the board gave
+    /// them: at most 64 letters, digits, dots, dashes and underscores.
+    #[serde(default)]
+    #[schemars(extend("propertyNames" = { "format": "board-id" }, "x-key" = "brd_7c1f"))]
+    pub boards: BTreeMap<String, BoardConfig>,
+    /// Other services whose cards are read in the rooms that the bot is in, by their user id.
+    /// Cards of nobody else are.
+    #[serde(default)]
+    #[schemars(extend("propertyNames" = { "format": "user-id" }, "x-key" = "@hub:example.org"))]
+    pub carriers: BTreeMap<String, CarrierConfig>,
 }
 
 /// `[matrix]`.
@@ -136,9 +150,11 @@ pub struct HttpConfig {
     #[serde(default = "HttpConfig::default_listen")]
     #[schemars(with = "String", extend("format" = "listen"))]
     pub listen: SocketAddr,
-    /// Where the API is reached from outside, for whatever links to it. Nothing does yet.
+    /// Where the API is reached from outside. Boards push to `/v1/boards/ID/push` below it; the
+    /// bot subscribes itself there. Left out, it does not, and what nobody pushes is found by the
+    /// next sweep.
     #[serde(deserialize_with = "values::some_url")]
-    #[schemars(with = "Option<String>", extend("format" = "http-url", "x-example" = "https://elicit.example.org"))]
+    #[schemars(with = "Option<String>", extend("format" = "base-url", "x-example" = "https://elicit.example.org"))]
     pub public_url: Option<Url>,
     /// What proves the operator to the running bot: `matrix-elicit deliveries` takes it from
     /// here, and the bot takes such commands only with it. No agent may have the same.
@@ -339,6 +355,15 @@ impl Config {
         rules
     }
 
+    /// Every room alias that something is said about.
+    pub fn aliases(&self) -> BTreeSet<&str> {
+        let agents = self.agents.values().flat_map(|agent| &agent.rooms);
+        let boards = self.boards.values().filter_map(|board| board.room.as_ref());
+        let named = self.rooms.keys().chain(agents).chain(boards);
+        let aliases = named.filter(|name| name.starts_with('#'));
+        aliases.map(String::as_str).collect()
+    }
+
     /// What is allowed and had better be otherwise, a line each, by key.
     pub fn cautions(&self) -> Vec<String> {
         let tokens = self.agents.iter().map(|(id, agent)| {
@@ -353,7 +378,8 @@ impl Config {
             .chain([operator])
             .filter(|(_, token)| token.is_some_and(|token| values::is_guessable(token.expose())))
             .map(|(key, _)| {
-                format!("{key}: is short enough to be guessed; \"openssl rand -hex 32\" makes a good one")
+                let advice = values::MAKE_ONE;
+                format!("{key}: is short enough to be guessed; {advice}")
             });
         let secrets = self.agents.iter().filter_map(|(id, agent)| {
             let mut secrets = agent.webhook.as_ref()?.secret.as_slice().iter();
@@ -361,7 +387,9 @@ impl Config {
             let id = example::toml_key(id);
             short.then(|| format!("agents.{id}.webhook.secret: is shorter than 24 bytes"))
         });
-        guessable.chain(secrets).collect()
+        let boards = self.boards.iter();
+        let boards = boards.flat_map(|(id, board)| board.cautions(id));
+        guessable.chain(secrets).chain(boards).collect()
     }
 
     /// The word that people call an agent by: its `call`, else its id.

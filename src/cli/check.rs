@@ -34,7 +34,17 @@ fn summary(config: &Config) -> String {
         .values()
         .filter(|agent| agent.webhook.is_some());
     let webhooks = counted(webhooks.count(), "webhook");
-    format!("{agents}, {webhooks}, {rooms} with own rules")
+    let mut summary = format!("{agents}, {webhooks}, {rooms} with own rules");
+    for (count, noun) in [
+        (config.boards.len(), "board"),
+        (config.carriers.len(), "other carrier"),
+    ] {
+        if count > 0 {
+            summary.push_str(", ");
+            summary.push_str(&counted(count, noun));
+        }
+    }
+    summary
 }
 
 fn counted(count: usize, noun: &str) -> String {
@@ -83,6 +93,47 @@ token = "0123456789abcdef-b"
             (
                 true,
                 "FILE: ok: 2 agents, 1 webhook, 1 room with own rules\n".to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn boards_and_carriers_are_told_where_there_are_some() {
+        let text = format!(
+            r#"{RIGHT}
+[boards.brd_7c1f]
+base_url = "http://board.example.org"
+agent_token = "kbn_0123456789abcdef"
+push_secrets = ["0123456789abcdef"]
+invite = ["@mira:example.org"]
+people.bearer = {{ "@mira:example.org" = "0123456789abcdef-mira" }}
+[carriers."@hub:example.org"]
+answer = "route"
+[carriers."@exchange:example.org"]
+answer = "observe"
+"#
+        );
+        assert_eq!(
+            said(&text),
+            (
+                true,
+                "FILE: caution: boards.brd_7c1f.base_url: tokens go to another machine \
+                 unencrypted; use https\n\
+                 FILE: ok: 2 agents, 1 webhook, 1 room with own rules, 1 board, \
+                 2 other carriers\n"
+                    .to_owned()
+            )
+        );
+        let wrong = text
+            .replace("invite = [", "room = \"!abc\"\ninvite = [")
+            .replace("\"route\"", "\"answer\"");
+        assert_eq!(
+            said(&wrong),
+            (
+                false,
+                "FILE:19: boards.brd_7c1f.invite: cannot be given together with room\n\
+                 FILE:22: carriers.\"@hub:example.org\".answer: must be \"observe\" or \"route\"\n"
+                    .to_owned()
             )
         );
     }

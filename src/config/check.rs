@@ -66,6 +66,8 @@ pub(super) fn faults(document: &Document) -> Vec<Found> {
     login(&document.value, &mut found);
     tokens(&document.value, &mut found);
     calls(&document.value, &mut found);
+    boards(&document.value, &mut found);
+    carriers(&document.value, &mut found);
     found
 }
 
@@ -116,6 +118,16 @@ fn wording(error: &ValidationError<'_>, found: &str) -> String {
         }
         ValidationErrorKind::MinLength { .. } => "is empty".to_owned(),
         ValidationErrorKind::MinItems { .. } => "is an empty list".to_owned(),
+        ValidationErrorKind::MinProperties { .. } => "is an empty table".to_owned(),
+        ValidationErrorKind::Enum { options } => {
+            let words: Vec<String> = options
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(Value::to_string)
+                .collect();
+            format!("must be {}", words.join(" or "))
+        }
         ValidationErrorKind::Minimum { limit } => format!("must be at least {limit}"),
         ValidationErrorKind::Maximum { limit } => format!("must be at most {limit}"),
         _ => error.masked_with("the value").to_string(),
@@ -243,5 +255,57 @@ fn calls(config: &Value, found: &mut Vec<Found>) {
         } else {
             named.insert(call.to_lowercase(), id);
         }
+    }
+}
+
+/// A board's questions have one room, and its people one way to prove who they are.
+fn boards(config: &Value, found: &mut Vec<Found>) {
+    for (id, board) in config["boards"].as_object().into_iter().flatten() {
+        let own = pointer_to("/boards", id);
+        one_of(board, &own, &["room", "invite"], found);
+        if board.get("encrypted").is_some() && board.get("invite").is_none() {
+            let message = "is only for a room that is made: give invite, or leave this out";
+            found.push(Found::new(
+                pointer_to(&own, "encrypted"),
+                Kind::Missing,
+                message,
+            ));
+        }
+        if let Some(people) = board.get("people") {
+            let own = pointer_to(&own, "people");
+            one_of(people, &own, &["bearer", "assertion", "dev"], found);
+        }
+    }
+}
+
+/// Exactly one of these keys.
+fn one_of(table: &Value, pointer: &str, keys: &[&str], found: &mut Vec<Found>) {
+    let (Some(table), [first, others @ ..]) = (table.as_object(), keys) else {
+        return;
+    };
+    let mut given = keys.iter().filter(|key| table.contains_key(**key));
+    let Some(counts) = given.next() else {
+        let message = format!("is missing: give it, or {}", others.join(", or "));
+        found.push(Found::new(
+            pointer_to(pointer, first),
+            Kind::Missing,
+            message,
+        ));
+        return;
+    };
+    for key in given {
+        let message = format!("cannot be given together with {counts}");
+        found.push(Found::new(pointer_to(pointer, key), Kind::Value, message));
+    }
+}
+
+/// The bot's own cards are no other carrier's.
+fn carriers(config: &Value, found: &mut Vec<Found>) {
+    if let Some(bot) = config["matrix"]["user"].as_str()
+        && config["carriers"].get(bot).is_some()
+    {
+        let message = "is the bot's own account; a carrier is another one";
+        let pointer = pointer_to("/carriers", bot);
+        found.push(Found::new(pointer, Kind::Value, message));
     }
 }

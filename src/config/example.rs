@@ -14,7 +14,7 @@ const WIDTH: usize = 88;
 
 const HEADER: &str = "\
 # The configuration of matrix-elicit. This file is generated from the documented types in
-# src/config.rs and names every key there is.
+# src/config.rs and src/config/boards.rs, and names every key there is.
 #
 # A line that begins with # and no space is a setting: take the # away to set it. It shows
 # the default, or, where it says \"Not set by default\", an example.

@@ -1,5 +1,6 @@
 use super::*;
 
+mod boards;
 mod example;
 mod http;
 mod rules;
@@ -11,6 +12,10 @@ fn env(name: &str) -> Option<String> {
         "AGENT_TOKEN" => "0123456789abcdef-agent",
         "ELICIT_OPERATOR_TOKEN" => "0123456789abcdef-operator",
         "AGENT_WEBHOOK_SECRET" => "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        "BOARD_AGENT_TOKEN" => "kbn_0123456789abcdef",
+        "BOARD_PUSH_SECRET" => "0123456789abcdef push",
+        "MIRA_TOKEN" => "0123456789abcdef-mira",
+        "ASSERTION_TOKEN" => "0123456789abcdef-assertion",
         "SHORT" => "hunter2",
         "SPACED" => "hunter 2",
         "EMPTY" => "",
@@ -68,6 +73,8 @@ fn the_least_configuration_gets_its_defaults() {
             answers: AnswersConfig::default(),
             rooms: BTreeMap::new(),
             agents: BTreeMap::new(),
+            boards: BTreeMap::new(),
+            carriers: BTreeMap::new(),
         }
     );
     assert_eq!(
@@ -200,7 +207,7 @@ matrix_user = "bot"
 webhook.url = "https://example.org"
 webhook.secret = []
 
-[boards.x]
+[streams.x]
 "##;
     assert_eq!(
         faults(text),
@@ -237,7 +244,7 @@ webhook.secret = []
             "config.toml:42: agents.agt_2.token: is the same as agents.\"a b\".token; each needs its own",
             "config.toml:43: agents.agt_2.matrix_user: must be a user id like \"@ada:example.org\"",
             "config.toml:45: agents.agt_2.webhook.secret: is an empty list",
-            "config.toml:47: boards: is not known",
+            "config.toml:47: streams: is not known",
         ]
     );
 }

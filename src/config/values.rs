@@ -17,8 +17,9 @@ use crate::secret::Secret;
 use crate::span::parse_span;
 
 /// Every format that [`complaint`] knows.
-pub(super) const FORMATS: [&str; 13] = [
+pub(super) const FORMATS: [&str; 17] = [
     "http-url",
+    "base-url",
     "user-id",
     "user-pattern",
     "inviter",
@@ -31,7 +32,13 @@ pub(super) const FORMATS: [&str; 13] = [
     "listen",
     "token",
     "webhook-secret",
+    "board-id",
+    "filled",
+    "header",
 ];
+
+/// How to come by a token that nobody guesses.
+pub(super) const MAKE_ONE: &str = "\"openssl rand -hex 32\" makes a good one";
 
 /// A shorter token is taken, with a caution.
 const GUESSABLE: usize = 16;
@@ -51,6 +58,10 @@ pub(super) fn complaint(format: &str, text: &str) -> Option<String> {
         "http-url" => (
             is_http_url(text),
             "must be an http or https URL without a user name or password in it",
+        ),
+        "base-url" => (
+            is_base_url(text),
+            "must be an http or https URL without a user name, password, query or fragment in it",
         ),
         "user-id" => (
             is_user_id(text) && !text.contains('*'),
@@ -79,6 +90,15 @@ pub(super) fn complaint(format: &str, text: &str) -> Option<String> {
         "agent-id" => (
             is_agent_id(text),
             "must be 1 to 64 letters, digits, dots, dashes or underscores",
+        ),
+        "board-id" => (
+            is_agent_id(text) && !matches!(text, "." | ".."),
+            "must be 1 to 64 letters, digits, dots, dashes or underscores, and not \".\" or \"..\"",
+        ),
+        "filled" => (!text.trim().is_empty(), "must not be blank"),
+        "header" => (
+            is_graphic(text),
+            "must be letters, digits and signs, without a space",
         ),
         "call" => (
             is_word(text) && text.chars().count() <= 64,
@@ -118,6 +138,12 @@ fn is_http_url(text: &str) -> bool {
             && url.username().is_empty()
             && url.password().is_none()
     })
+}
+
+/// What paths are put behind.
+fn is_base_url(text: &str) -> bool {
+    is_http_url(text)
+        && Url::parse(text).is_ok_and(|url| url.query().is_none() && url.fragment().is_none())
 }
 
 fn is_user_id(text: &str) -> bool {
@@ -319,9 +345,11 @@ mod tests {
 
     /// What a format takes, and what it refuses.
     #[rustfmt::skip]
-    const SAMPLES: [(&str, &[&str], &[&str]); 14] = [
+    const SAMPLES: [(&str, &[&str], &[&str]); 18] = [
         ("http-url", &["https://example.org", "http://127.0.0.1:8008/base", "https://[::1]/"],
             &["", "example.org", "ftp://example.org", "https://", "https://me@example.org", "https://:pw@example.org", "file:///etc"]),
+        ("base-url", &["https://example.org", "http://[::1]:8080/base/"],
+            &["", "example.org", "ftp://example.org", "https://me@example.org", "https://example.org?x", "https://example.org/#x"]),
         ("user-id", &["@ada:example.org", "@ada:example.org:8448", "@a/b=c:localhost"],
             &["", "ada", "@ada", "ada:example.org", "@ada:exa mple.org", "@a da:example.org", "@ada:example.org/x", "@*:example.org"]),
         ("user-pattern", &["@*:example.org", "@*bot:*", "@ada:example.org"], &["*", "example.org", "@*"]),
@@ -331,6 +359,9 @@ mod tests {
             &["", "*", "!", "#room", "room:example.org", "@ada:example.org", "! a", "#*:example.org"]),
         ("room-choice", &["*", "!abc", "#room:example.org"], &["", "**", "room"]),
         ("agent-id", &["agt_31d0", "a", "A.b-c_9", "operators"], &["", "operator", "Operator", "a b", "é", "a:b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"]),
+        ("board-id", &["brd_7c1f", "operator", "..."], &["", ".", "..", "a b", "a/b", "é"]),
+        ("filled", &["two words", "é"], &["", " ", "\t\n"]),
+        ("header", &["tnt_dev", "a|b"], &["", "a b", "é", "a\r\nb"]),
         ("call", &["builder", "bücher"], &["", "two words", "a\u{7}"]),
         ("prefix", &["!", "!!", "!elicit", "."], &["", "a", "1", "#", "@", ">", "/", "! x", "!!!!!!!!!!!!!!!!!"]),
         ("device-id", &["ELICITBOT"], &["", "A B", "é"]),

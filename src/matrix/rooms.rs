@@ -1,6 +1,6 @@
 //! The bot's rooms: finding them, their rules, joining where it is invited.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -110,15 +110,8 @@ impl JoinedRooms {
     /// # Errors
     /// When the homeserver did not answer for one of them.
     pub(crate) async fn look_up_aliases(&self, book: &Book) -> Result<(), RoomTrouble> {
-        let agents = self.config.agents.values();
-        let named: BTreeSet<String> = agents
-            .flat_map(|agent| &agent.rooms)
-            .chain(self.config.rooms.keys())
-            .filter(|name| name.starts_with('#'))
-            .cloned()
-            .collect();
         let mut trouble = Ok(());
-        for alias in named {
+        for alias in self.config.aliases().into_iter().map(str::to_owned) {
             let before = self.last_known(&alias, book).await?;
             match self.ask_for(&alias).await {
                 Ok(room_id) if before.as_ref() == Some(&room_id) => {}

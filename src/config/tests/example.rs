@@ -24,6 +24,28 @@ fn without(text: &str, key: &str) -> String {
         .fold(String::new(), |text, line| text + line + "\n")
 }
 
+/// Without a table, its header and its keys.
+fn without_table(text: &str, header: &str) -> String {
+    let mut inside = false;
+    text.lines()
+        .filter(|line| {
+            if line.starts_with('[') {
+                inside = *line == format!("[{header}]");
+            }
+            !inside
+        })
+        .fold(String::new(), |text, line| text + line + "\n")
+}
+
+const ASSERTION: &str = "boards.brd_7c1f.people.assertion";
+const DEV: &str = "boards.brd_7c1f.people.dev";
+
+/// Everything set, except what something else excludes: the first way of each choice counts.
+fn all_that_goes_together() -> String {
+    let all = without(&without(&uncommented(), "access_token"), "room");
+    without_table(&without_table(&all, ASSERTION), DEV)
+}
+
 fn read_example(text: &str) -> Config {
     // The one file that the example names need not exist here.
     let text = text.replace("file:/etc/matrix-elicit/recovery", "a passphrase");
@@ -46,21 +68,43 @@ fn the_example_works_as_it_is_and_with_everything_set() {
     assert_eq!(config.agents.len(), 1);
     assert!(config.matrix.password.is_some());
 
-    let all = uncommented();
-    read_example(&without(&all, "password"));
-    let config = read_example(&without(&all, "access_token"));
+    let config = read_example(&all_that_goes_together());
     assert_eq!(config.rooms.len(), 1);
     assert!(config.agents["agt_31d0"].webhook.is_some());
+    assert!(config.boards["brd_7c1f"].people.bearer.is_some());
+    assert_eq!(config.carriers.len(), 1);
+}
+
+#[test]
+fn the_example_shows_every_way_of_a_choice_and_each_works() {
+    let all = uncommented();
+    let refused = faults(&all.replace("file:/etc/matrix-elicit/recovery", "a passphrase"));
+    let keys: Vec<&str> = refused
+        .iter()
+        .filter_map(|fault| fault.split(": ").nth(1))
+        .collect();
     assert_eq!(
-        faults(&all.replace("file:/etc/matrix-elicit/recovery", "a passphrase")).len(),
-        1,
-        "both ways to log in are refused"
+        keys,
+        [
+            "matrix.access_token",
+            "boards.brd_7c1f.invite",
+            ASSERTION,
+            DEV,
+        ]
     );
+
+    let all = without(&without(&all, "password"), "invite");
+    let all = without(&without(&all, "encrypted"), "bearer");
+    let board = |text: &str| read_example(text).boards.remove("brd_7c1f").unwrap();
+    let asserted = board(&without_table(&all, DEV));
+    assert_eq!(asserted.room.as_deref(), Some("#release:example.org"));
+    assert!(asserted.people.assertion.is_some());
+    assert!(board(&without_table(&all, ASSERTION)).people.dev.is_some());
 }
 
 #[test]
 fn whatever_passes_the_checks_can_be_used() {
-    let all = without(&uncommented(), "access_token");
+    let all = all_that_goes_together();
     let junk = [
         "\"\"",
         "\"x\"",
@@ -107,7 +151,7 @@ fn whatever_passes_the_checks_can_be_used() {
 #[test]
 fn the_example_shows_true_defaults() {
     let least = read_example(&example());
-    let mut shown = read_example(&without(&uncommented(), "access_token"));
+    let mut shown = read_example(&all_that_goes_together());
     let agent = &least.agents["agt_31d0"];
     let shown_agent = shown.agents.remove("agt_31d0").unwrap();
     assert_eq!(least.matrix.data_dir, shown.matrix.data_dir);
@@ -119,6 +163,11 @@ fn the_example_shows_true_defaults() {
         shown_agent.webhook.unwrap().park_after,
         WebhookConfig::default_park_after()
     );
+    let board = &shown.boards["brd_7c1f"];
+    assert_eq!(board.sweep, BoardConfig::default_sweep());
+    assert!(!board.encrypted && !board.free_text);
+    let carrier = &shown.carriers["@hub:example.org"];
+    assert!(!carrier.notices && !carrier.react);
     let (least, shown) = (least.answers_for("!x", &[]), shown.answers_for("!x", &[]));
     assert_eq!(least.require_verified, shown.require_verified);
     assert_eq!(least.unreadable_after, shown.unreadable_after);

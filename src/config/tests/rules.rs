@@ -115,3 +115,37 @@ rooms = []
     assert!(!may("somewhere", "!x", &["#general:example.org"]));
     assert!(!may("nowhere", "!abc", &["#release:example.org"]));
 }
+
+#[test]
+fn the_aliases_of_rules_agents_and_boards_are_known() {
+    let config = read(&with(
+        r##"
+[rooms."#general:example.org"]
+[rooms."!abc"]
+[agents.somewhere]
+token = "0123456789abcdef-b"
+rooms = ["!abc", "#builds:example.org", "#general:example.org"]
+[agents.everywhere]
+token = "0123456789abcdef-a"
+[boards.brd_7c1f]
+base_url = "https://board.example.org"
+agent_token = "kbn_0123456789abcdef"
+push_secrets = ["0123456789abcdef"]
+room = "#release:example.org"
+people.bearer = { "@mira:example.org" = "0123456789abcdef" }
+[boards.brd_7c20]
+base_url = "https://board.example.org"
+agent_token = "kbn_0123456789abcdef"
+push_secrets = ["0123456789abcdef"]
+room = "!def"
+people.bearer = { "@mira:example.org" = "0123456789abcdef" }
+"##,
+    ))
+    .unwrap();
+    let aliases = [
+        "#builds:example.org",
+        "#general:example.org",
+        "#release:example.org",
+    ];
+    assert_eq!(config.aliases(), BTreeSet::from(aliases));
+}
