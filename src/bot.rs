@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::ledger::{self, LedgerError, Note};
 use crate::matrix::{self, JoinedRooms, Listener, Speaker, Upgrades};
 use crate::service::Service;
-use crate::{delivery, http};
+use crate::{board, delivery, http};
 
 /// How long the parts may take to finish what is in hand.
 const GRACE: Duration = Duration::from_secs(4);
@@ -96,6 +96,8 @@ impl Bot {
         parts.spawn(async { ("speaker", spoken.await.map_err(Into::into)) });
         let served = http::serve(service.clone(), listener, metrics, stopping.clone());
         parts.spawn(async { ("http", served.await.map_err(Into::into)) });
+        let boards = board::run(service.clone(), stopping.clone());
+        parts.spawn(async { ("boards", boards.await.map_err(Into::into)) });
         let delivered = delivery::run(book, config.clone(), stopping.clone());
         parts.spawn(async { ("delivery", delivered.await.map_err(Into::into)) });
         let expired = expire(service.clone(), stopping.clone());
@@ -288,7 +290,10 @@ async fn expire(
             tokio::select! {
                 _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
                 () = &mut sleep => break,
-                note = notes.recv() => if !matches!(note, Ok(Note::Closed(_) | Note::Outbox(_) | Note::Event(_))) {
+                note = notes.recv() => if !matches!(
+                    note,
+                    Ok(Note::Closed(_) | Note::Outbox(_) | Note::Event(_) | Note::Submission(_))
+                ) {
                     break;
                 },
             }

@@ -12,7 +12,7 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`contract`] | the wire: the card, its reader, its schema |
+//! | [`contract`] | the wire: the card, its reader, its schema; what boards say |
 //! | [`reply`] | how a typed reply becomes a choice. Pure |
 //! | [`elicitation`] | what was asked, where it stands, what was answered |
 //! | [`prose`] | every sentence a person reads in a room |
@@ -21,13 +21,16 @@
 //! | [`service`] | what the program does for its users, one transaction a wish |
 //! | [`matrix`] | the session, listening, speaking |
 //! | [`delivery`] | outcomes on their way to agents |
+//! | [`board`] | what we say to boards, and as whom |
 //! | [`http`] | the agents' API |
-//! | [`config`], [`secret`], [`span`], [`clock`], [`crash`] | the configuration and the small things everything uses |
+//! | [`config`], [`secret`], [`span`], [`clock`], [`calls`], [`crash`] | the configuration and the small things everything uses |
 //! | [`bot`] | everything wired together |
 //! | [`sandbox`] | a throwaway homeserver, for the demo and the tests |
 //! | [`cli`] | one file a command |
 
+pub mod board;
 pub mod bot;
+pub mod calls;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -4,7 +4,9 @@
 //! JSON Schema that is embedded in the binary ([`schema`]) and a Rust type that gives
 //! the same verdict ([`card`]).
 
+pub mod board;
 pub mod card;
+pub mod listed;
 pub mod schema;
 
 use serde::{Deserialize, Serialize};

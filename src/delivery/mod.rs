@@ -13,7 +13,7 @@
 //! Every agent has a task of its own, and at most [`PARALLEL`] calls at a time,
 //! each about another elicitation: a slow webhook delays nobody else.
 
-mod backoff;
+pub(crate) mod backoff;
 mod courier;
 #[cfg(test)]
 mod tests;

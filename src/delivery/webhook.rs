@@ -3,19 +3,19 @@
 
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, RETRY_AFTER};
-use reqwest::{Client, Response, StatusCode, redirect};
+use reqwest::header::CONTENT_TYPE;
+use reqwest::{Client, Response, StatusCode};
 use standardwebhooks::{
     HEADER_WEBHOOK_ID, HEADER_WEBHOOK_SIGNATURE, HEADER_WEBHOOK_TIMESTAMP, Webhook, WebhookError,
 };
 use url::Url;
 
 use super::envelope;
+use crate::calls;
 use crate::clock::Millis;
 use crate::config::WebhookConfig;
 use crate::ledger::Event;
 
-const CONNECT: Duration = Duration::from_secs(5);
 const WHOLE: Duration = Duration::from_secs(15);
 
 /// How a call ended.
@@ -34,16 +34,9 @@ pub enum Outcome {
     },
 }
 
-/// The client for all webhooks. It goes straight to the configured address: proxies named in the
-/// environment do not apply, redirects are not followed.
+/// The client for all webhooks.
 pub fn client() -> reqwest::Result<Client> {
-    Client::builder()
-        .user_agent(concat!("matrix-elicit/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT)
-        .timeout(WHOLE)
-        .redirect(redirect::Policy::none())
-        .no_proxy()
-        .build()
+    calls::client(WHOLE)
 }
 
 /// The webhook of one agent.
@@ -98,7 +91,7 @@ impl Hook {
         match sent {
             Ok(response) => judge(&response),
             Err(error) => Outcome::Failed {
-                why: cause(error),
+                why: calls::cause(error),
                 retry_after: None,
             },
         }
@@ -113,33 +106,8 @@ fn judge(response: &Response) -> Outcome {
     if status == StatusCode::GONE {
         return Outcome::Gone;
     }
-    let retry_after = response
-        .headers()
-        .get(RETRY_AFTER)
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.trim().parse().ok())
-        .map(Duration::from_secs);
     Outcome::Failed {
         why: format!("HTTP {}", status.as_u16()),
-        retry_after,
-    }
-}
-
-/// Why a call did not come to an answer: the innermost cause, and never the URL, whose query may
-/// hold a secret.
-fn cause(error: reqwest::Error) -> String {
-    if error.is_timeout() {
-        return "timed out".to_owned();
-    }
-    let connecting = error.is_connect();
-    let error = error.without_url();
-    let mut cause: &dyn std::error::Error = &error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    if connecting {
-        format!("no connection: {cause}")
-    } else {
-        cause.to_string()
+        retry_after: calls::retry_after(response),
     }
 }

@@ -280,6 +280,9 @@ impl Ask {
             question: Question {
                 key: Key::new(asker.agent.clone(), id),
                 asked_by: asker.agent,
+                routed_to: None,
+                abridged: false,
+                asked_at: None,
                 asker_name: asker.name,
                 room_id,
                 thread: self.thread,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::clock::Millis;
-use crate::elicitation::{Answer, Elicitation, Key, State, object};
+use crate::elicitation::{Answer, Elicitation, Key, Source, State, object};
 use crate::prose;
 
 /// What kind of thing goes to a room.
@@ -19,15 +19,21 @@ pub enum SendKind {
     Notice,
     /// A new content for a notice, in place.
     NoticeEdit,
+    /// A reaction that says that somebody's message is kept, and not decided yet.
+    Waiting,
+    /// The end of such a reaction.
+    WaitingOver,
 }
 
 impl SendKind {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 7] = [
         Self::Card,
         Self::CardEdit,
         Self::Reaction,
         Self::Notice,
         Self::NoticeEdit,
+        Self::Waiting,
+        Self::WaitingOver,
     ];
 
     /// Its word in the ledger.
@@ -38,6 +44,8 @@ impl SendKind {
             Self::Reaction => "reaction",
             Self::Notice => "notice",
             Self::NoticeEdit => "notice_edit",
+            Self::Waiting => "waiting",
+            Self::WaitingOver => "waiting_over",
         }
     }
 
@@ -49,7 +57,8 @@ impl SendKind {
     /// The type of the room event.
     pub const fn event_type(self) -> &'static str {
         match self {
-            Self::Reaction => "m.reaction",
+            Self::Reaction | Self::Waiting => "m.reaction",
+            Self::WaitingOver => "m.room.redaction",
             Self::Card | Self::CardEdit | Self::Notice | Self::NoticeEdit => "m.room.message",
         }
     }
@@ -68,26 +77,26 @@ pub struct SendDraft {
     pub kind: SendKind,
     /// The content. A [`SendKind::CardEdit`] gets its relation when it is sent, and so does a
     /// [`SendKind::NoticeEdit`]; until then the latter says which message its notice replies to.
+    /// A [`SendKind::WaitingOver`] has the content of the reaction that it ends.
     pub content: Value,
 }
 
 impl SendDraft {
-    /// The message that a notice (or its edit) replies to.
+    /// The message that a notice (or its edit) replies to, or that is waited with.
     pub fn replies_to(&self) -> Option<&str> {
-        match self.kind {
-            SendKind::Notice | SendKind::NoticeEdit => self
-                .content
-                .pointer("/m.relates_to/m.in_reply_to/event_id")
-                .and_then(Value::as_str),
-            SendKind::Card | SendKind::CardEdit | SendKind::Reaction => None,
-        }
+        let place = match self.kind {
+            SendKind::Notice | SendKind::NoticeEdit => "/m.relates_to/m.in_reply_to/event_id",
+            SendKind::Waiting | SendKind::WaitingOver => "/m.relates_to/event_id",
+            SendKind::Card | SendKind::CardEdit | SendKind::Reaction => return None,
+        };
+        self.content.pointer(place).and_then(Value::as_str)
     }
 }
 
 /// An event for an agent, before it has an id.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventDraft {
-    /// Which question it is about; its origin is whom it is for.
+    /// Whom it is for, as its origin, and the id of the question it is about.
     pub key: Key,
     /// `elicitation.open`, `elicitation.answered`, …
     pub event_type: String,
@@ -104,18 +113,26 @@ pub enum Change {
     Close {
         /// The elicitation in its closed state.
         closed: Box<Elicitation>,
-        /// The card's last words.
-        edit: SendDraft,
-        /// What the agent is told.
-        event: EventDraft,
+        /// The card's last words; none for a card that somebody else posted.
+        edit: Option<SendDraft>,
+        /// What an agent is told, if one is.
+        event: Option<EventDraft>,
     },
     /// A pending question goes on in another room, where its card is put up anew. If it was closed
     /// already, nothing of this happens.
     Move {
         /// The elicitation as it is there before its card is.
         moved: Box<Elicitation>,
-        /// Its card.
-        card: SendDraft,
+        /// Its card; none where somebody else is to put it up.
+        card: Option<SendDraft>,
+    },
+    /// An answer is to be handed in to the question's board, which decides. When another one is
+    /// being handed in already, or the question is over, nothing of this happens.
+    Submit {
+        /// The question.
+        key: Key,
+        /// The answer, as it will stand once the board has taken it.
+        answer: Box<Answer>,
     },
     /// Something goes to the room.
     Send(SendDraft),
@@ -188,31 +205,42 @@ pub fn move_to(elicitation: &Elicitation, room_id: &str, tag: String, others_ope
     room_id.clone_into(&mut moved.question.room_id);
     // The old room's threads are not in the new one.
     moved.question.thread = None;
-    let card = card(&moved, others_open);
+    let card = (moved.question.source() != Source::Carrier).then(|| card(&moved, others_open));
     Change::Move {
         moved: Box::new(moved),
         card,
     }
 }
 
-/// The card of a closed question, edited in place.
-pub(super) fn last_words(closed: &Elicitation) -> SendDraft {
-    SendDraft {
+/// The card of a closed question, edited in place; none for one that is not ours to edit.
+pub(super) fn last_words(closed: &Elicitation) -> Option<SendDraft> {
+    (closed.question.source() != Source::Carrier).then(|| SendDraft {
         room_id: closed.question.room_id.clone(),
         key: closed.key().clone(),
         also: Vec::new(),
         kind: SendKind::CardEdit,
         content: prose::closed(closed),
-    }
+    })
 }
 
-/// The event that tells the agent in which state its question is now.
-pub fn announcement(elicitation: &Elicitation) -> EventDraft {
-    EventDraft {
-        key: elicitation.key().clone(),
-        event_type: format!("elicitation.{}", elicitation.state.word()),
-        body: object(elicitation),
-    }
+/// The event that tells an agent in which state a question is now, if one is to be told.
+pub fn announcement(elicitation: &Elicitation) -> Option<EventDraft> {
+    let event_type = format!("elicitation.{}", elicitation.state.word());
+    told(elicitation, event_type, || object(elicitation))
+}
+
+/// An event about a question for the agent that hears of it, if there is one.
+pub(super) fn told(
+    elicitation: &Elicitation,
+    event_type: impl Into<String>,
+    body: impl FnOnce() -> Value,
+) -> Option<EventDraft> {
+    let question = &elicitation.question;
+    Some(EventDraft {
+        key: Key::new(question.owner()?, question.key.id.as_str()),
+        event_type: event_type.into(),
+        body: body(),
+    })
 }
 
 /// The card of a question, on its way to the room. `others_open`: another question is open there.
@@ -224,6 +252,17 @@ pub fn card(elicitation: &Elicitation, others_open: bool) -> SendDraft {
         kind: SendKind::Card,
         content: prose::card(elicitation, others_open),
     }
+}
+
+/// The ✓ on a message that was taken as the answer to a question.
+pub(super) fn taken(room_id: &str, elicitation: &Elicitation, message: &str) -> Change {
+    Change::Send(SendDraft {
+        room_id: room_id.to_owned(),
+        key: elicitation.key().clone(),
+        also: Vec::new(),
+        kind: SendKind::Reaction,
+        content: prose::reaction(message, prose::TAKEN),
+    })
 }
 
 /// A message could not be decrypted: its sender is told once about this question.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::carried::Carried;
 use crate::clock::Millis;
 
 /// How far the sender of an encrypted message can be trusted.
@@ -70,6 +71,21 @@ pub enum What {
         txn_id: Option<String>,
         /// The elicitation whose card it carries: the agent and the id.
         card: Option<(String, String)>,
+        /// The board that card names.
+        #[serde(default)]
+        board_id: Option<String>,
+    },
+    /// The card of another carrier, or an edit that still is one.
+    Carried {
+        /// The card and what is around it.
+        carried: Box<Carried>,
+        /// The event it edits.
+        replaces: Option<String>,
+    },
+    /// Another carrier edited its message into one without a card.
+    CardGone {
+        /// The event it edits.
+        replaces: String,
     },
 }
 

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::change::{Change, EventDraft, SendDraft, SendKind, close, last_words};
+use super::change::{Change, SendDraft, SendKind, close, last_words, taken, told};
 use super::hear::{Heard, Said, Trust};
 use super::rules::{Rules, may_answer};
 use crate::clock::Millis;
-use crate::elicitation::{Answer, AnswerKind, Elicitation, State, object, timestamp};
+use crate::elicitation::{Answer, AnswerKind, Elicitation, Source, State, object, timestamp};
 use crate::prose::{self, Place, Refusal};
 use crate::reply::{self, MatchedBy, Options, Reading, TargetedBy};
 
@@ -15,8 +15,31 @@ use crate::reply::{self, MatchedBy, Options, Reading, TargetedBy};
 pub struct Known {
     /// The question and where it stands.
     pub elicitation: Elicitation,
-    /// The bot's own messages about it.
+    /// The messages that are about it: its card, and what the bot said of it.
     pub own_events: Vec<String>,
+    /// The answer to it that is being handed in to its board.
+    pub submission: Option<Answer>,
+    /// What may be said about it in the room.
+    pub manners: Manners,
+}
+
+/// What the bot does in a room beside deciding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Manners {
+    /// Whether it says what is to be said to people.
+    pub notices: bool,
+    /// Whether it puts a ✓ on an answer that was taken.
+    pub reacts: bool,
+}
+
+impl Default for Manners {
+    /// Those for its own questions.
+    fn default() -> Self {
+        Self {
+            notices: true,
+            reacts: true,
+        }
+    }
 }
 
 /// The bot, as people may address it.
@@ -98,7 +121,8 @@ pub(super) fn read_with(
         .map(|(((known, options), refusal), events)| reply::Question {
             open: takes_answers(&known.elicitation, heard.sent_at, now)
                 || closed_unseen(&known.elicitation, heard),
-            visible: known.elicitation.visible,
+            // What no reply can answer is meant only by who points at it.
+            visible: known.elicitation.visible && known.elicitation.question.is_answerable(),
             tag: &known.elicitation.tag,
             options,
             free_text: known.elicitation.question.free_text,
@@ -259,7 +283,7 @@ impl Judge<'_> {
             } => {
                 let elicitation = self.question(question);
                 let notice = prose::ask_option(&self.place(), elicitation, &options);
-                self.say_once(elicitation, &format!("ask_option {options:?}"), notice)
+                self.say_once(question, &format!("ask_option {options:?}"), notice)
             }
             Reading::AskWhich { questions } => {
                 let (over, open): (Vec<usize>, Vec<usize>) = questions
@@ -278,11 +302,7 @@ impl Judge<'_> {
             } => {
                 let elicitation = self.question(question);
                 let notice = prose::not_understood(&self.place(), elicitation, &suggestions);
-                self.say_once(
-                    elicitation,
-                    &format!("not_understood {suggestions:?}"),
-                    notice,
-                )
+                self.say_once(question, &format!("not_understood {suggestions:?}"), notice)
             }
             Reading::Closed { question } => self.closed(question),
             Reading::MayNotAnswer { question } => {
@@ -316,7 +336,7 @@ impl Judge<'_> {
         let elicitation = self.question(question);
         if elicitation.question.decline.is_none() {
             let notice = prose::not_declinable(&self.place(), elicitation);
-            return self.say_once(elicitation, "not_declinable", notice);
+            return self.say_once(question, "not_declinable", notice);
         }
         if let Some(refusal) = self.untrusted() {
             return self.refuse(question, refusal);
@@ -330,7 +350,7 @@ impl Judge<'_> {
             directed: true,
             ..self.answer()
         };
-        self.settle(elicitation, State::Declined, declined)
+        self.settle(question, State::Declined, declined)
     }
 
     /// What every answer of this message says of who gave it, and when.
@@ -355,19 +375,33 @@ impl Judge<'_> {
         }
     }
 
-    /// Closes a question by what was said, with a ✓ on it.
-    fn settle(&self, elicitation: &Elicitation, state: State, answer: Answer) -> Vec<Change> {
-        let taken = SendDraft {
-            room_id: self.heard.room_id.clone(),
-            key: elicitation.key().clone(),
-            also: Vec::new(),
-            kind: SendKind::Reaction,
-            content: prose::reaction(message_id(self.heard, self.said)),
-        };
-        vec![
-            close(elicitation, state, None, Some(answer), self.now),
-            Change::Send(taken),
-        ]
+    /// Closes a question by what was said, with a ✓ on it. Of a board's question the board decides.
+    fn settle(&self, question: usize, state: State, answer: Answer) -> Vec<Change> {
+        let elicitation = self.question(question);
+        if elicitation.question.source() == Source::Board {
+            return self.hand_in(question, answer);
+        }
+        let mut changes = vec![close(elicitation, state, None, Some(answer), self.now)];
+        if self.known[question].manners.reacts {
+            let message = message_id(self.heard, self.said);
+            changes.push(taken(&self.heard.room_id, elicitation, message));
+        }
+        changes
+    }
+
+    /// Hands an answer in to the question's board, one at a time.
+    fn hand_in(&self, question: usize, answer: Answer) -> Vec<Change> {
+        let elicitation = self.question(question);
+        match &self.known[question].submission {
+            None => vec![Change::Submit {
+                key: elicitation.key().clone(),
+                answer: Box::new(answer),
+            }],
+            Some(before) => {
+                let notice = prose::handing_in(&self.place(), elicitation, before);
+                self.say_once(question, &format!("handing_in {}", before.event_id), notice)
+            }
+        }
     }
 
     /// Takes an answer, unless its sender cannot be trusted with it.
@@ -394,13 +428,13 @@ impl Judge<'_> {
             directed,
             ..self.answer()
         };
-        self.settle(self.question(question), State::Answered, answer)
+        self.settle(question, State::Answered, answer)
     }
 
     fn refuse(&self, question: usize, refusal: Refusal) -> Vec<Change> {
         let elicitation = self.question(question);
         let notice = prose::may_not_answer(&self.place(), elicitation, refusal);
-        self.say_once(elicitation, "may_not_answer", notice)
+        self.say_once(question, "may_not_answer", notice)
     }
 
     /// The question is over: everybody who still means it is told how it ended, once. Who
@@ -414,7 +448,7 @@ impl Judge<'_> {
             over.closed_at = over.question.expires_at;
         }
         let notice = prose::already_closed(&self.place(), &over);
-        self.say_once(elicitation, "closed", notice)
+        self.say_once(question, "closed", notice)
     }
 
     /// Several questions are open and the message does not say which it means. What was said is
@@ -425,7 +459,9 @@ impl Judge<'_> {
             .iter()
             .map(|&index| self.question(index))
             .collect();
-        let Some(newest) = asked.last() else {
+        // It is said for those about which something may be said.
+        let speaks = |&&index: &&usize| self.known[index].manners.notices;
+        let Some(&newest) = questions.iter().rfind(speaks) else {
             return Vec::new();
         };
         let tags: Vec<&str> = asked
@@ -467,7 +503,11 @@ impl Judge<'_> {
         place(self.heard, self.said)
     }
 
-    fn say_once(&self, elicitation: &Elicitation, what: &str, content: Value) -> Vec<Change> {
+    fn say_once(&self, question: usize, what: &str, content: Value) -> Vec<Change> {
+        if !self.known[question].manners.notices {
+            return Vec::new();
+        }
+        let elicitation = self.question(question);
         let notice = SendDraft {
             room_id: self.heard.room_id.clone(),
             key: elicitation.key().clone(),
@@ -515,7 +555,8 @@ pub fn answer_edited(
         "reading": read_again(answered, answer, said, bot),
         "corrected_at": timestamp(now),
     });
-    vec![corrected(answered, "answer.edited", correction)]
+    let told = corrected(answered, "answer.edited", correction);
+    told.into_iter().collect()
 }
 
 /// How the new text of an answer would be read, were it said now in the answer's place.
@@ -575,27 +616,24 @@ pub fn answer_redacted(answered: &Elicitation, heard: &Heard, now: Millis) -> Ve
         "redacted_by": heard.sender.user_id,
         "corrected_at": timestamp(now),
     });
-    let mut changes = vec![
-        Change::ForgetText(answered.key().clone()),
-        corrected(&stripped, "answer.redacted", correction),
-    ];
+    let mut changes = vec![Change::ForgetText(answered.key().clone())];
+    changes.extend(corrected(&stripped, "answer.redacted", correction));
     // The card quotes a free text; it must not outlive its message there.
     if kind == AnswerKind::Text {
-        changes.push(Change::Send(last_words(&stripped)));
+        changes.extend(last_words(&stripped).map(Change::Send));
     }
     changes
 }
 
-fn corrected(elicitation: &Elicitation, event_type: &str, correction: Value) -> Change {
-    let mut body = object(elicitation);
-    if let Value::Object(fields) = &mut body {
-        fields.insert("correction".to_owned(), correction);
-    }
-    Change::Announce(EventDraft {
-        key: elicitation.key().clone(),
-        event_type: event_type.to_owned(),
-        body,
-    })
+fn corrected(elicitation: &Elicitation, event_type: &str, correction: Value) -> Option<Change> {
+    let event = told(elicitation, event_type, || {
+        let mut body = object(elicitation);
+        if let Value::Object(fields) = &mut body {
+            fields.insert("correction".to_owned(), correction);
+        }
+        body
+    });
+    event.map(Change::Announce)
 }
 
 #[cfg(test)]

@@ -3,20 +3,26 @@
 //! Pure: no clock, no I/O, no await. Time and identifiers come in as arguments.
 
 mod ask;
+mod board;
+mod carried;
 mod change;
 mod command;
 mod hear;
 mod judge;
 mod rules;
+mod submit;
 mod watch;
 
 pub use ask::{Ask, Asker, Fault, is_user_id};
+pub use board::{from_board, is_newer};
+pub use carried::{Carried, from_carrier, gone, revised};
 pub use change::{
     Change, EventDraft, SendDraft, SendKind, announcement, card, close, close_without_card,
     move_to, read_later, unreadable,
 };
 pub use command::{command, obey};
 pub use hear::{Heard, Said, Sender, Trust, What};
-pub use judge::{Bot, Known, UNSEEN, answer_edited, answer_redacted, judge};
+pub use judge::{Bot, Known, Manners, UNSEEN, answer_edited, answer_redacted, judge};
 pub use rules::{Rules, may_answer};
+pub use submit::{handed_in, settled, taken_back, wait_for_board};
 pub use watch::{Interest, Watch, possible_tags};

@@ -6,6 +6,10 @@
 
 mod model;
 mod object;
+mod outcome;
 
-pub use model::{Answer, AnswerKind, Answerers, Elicitation, Key, NumberedOption, Question, State};
+pub use model::{
+    Answer, AnswerKind, Answerers, Elicitation, Key, NumberedOption, Question, Source, State,
+};
 pub use object::{card, object, timestamp};
+pub use outcome::{Outcome, SETTLED};

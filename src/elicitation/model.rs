@@ -10,12 +10,16 @@ use crate::clock::Millis;
 use crate::contract::CardOption;
 use crate::reply::{MatchedBy, TargetedBy};
 
+const BOARD: &str = "board:";
+const CARRIER: &str = "carrier:";
+
 /// What identifies an elicitation: who asked, and the id they know it by.
 ///
 /// Two origins may use the same id, and neither learns of the other's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
-    /// The agent (or later board or carrier) the question came from.
+    /// The agent the question came from; `board:ID` for a board, `carrier:USER_ID` for the card of
+    /// another carrier. No agent's id has a colon.
     pub origin: String,
     /// The `elicitation_id`.
     pub id: String,
@@ -28,6 +32,26 @@ impl Key {
             origin: origin.into(),
             id: id.into(),
         }
+    }
+
+    /// The key of a board's question.
+    pub fn of_board(board: &str, id: impl Into<String>) -> Self {
+        Self::new(format!("{BOARD}{board}"), id)
+    }
+
+    /// The key of a question whose card another carrier, by its user id, put into a room.
+    pub fn of_carrier(carrier: &str, id: impl Into<String>) -> Self {
+        Self::new(format!("{CARRIER}{carrier}"), id)
+    }
+
+    /// The board the question came from.
+    pub fn board(&self) -> Option<&str> {
+        self.origin.strip_prefix(BOARD)
+    }
+
+    /// The carrier that asked the question, by its user id.
+    pub fn carrier(&self) -> Option<&str> {
+        self.origin.strip_prefix(CARRIER)
     }
 
     /// What is said in a room about no question goes under the room's own key. No origin is
@@ -120,8 +144,12 @@ pub struct Answerers {
 pub struct Question {
     /// Its identity.
     pub key: Key,
-    /// The agent's id, as the card shows it.
+    /// The agent's id, as the card shows it. Only where the agent itself is the origin does it
+    /// prove anything.
     pub asked_by: String,
+    /// The agent that hears of the answer to another carrier's card.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub routed_to: Option<String>,
     /// The agent's name for people, where the configuration has one.
     pub asker_name: Option<String>,
     /// The room it is asked in, an id.
@@ -132,6 +160,9 @@ pub struct Question {
     pub prompt: String,
     /// All options, in order; the number of each is its place from 1.
     pub options: Vec<CardOption>,
+    /// Whether it is shown shortened: its board has more.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub abridged: bool,
     /// Whether a directed text that names no option is an answer.
     pub free_text: bool,
     /// The command that declines it, as people type it; `None` where it cannot be declined.
@@ -155,10 +186,52 @@ pub struct Question {
     pub deep_link: Option<String>,
     /// Whatever the asker wants back.
     pub metadata: Option<Value>,
+    /// When the board asked it, as the board says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked_at: Option<Millis>,
     /// When it was stored.
     pub created_at: Millis,
     /// Its one deadline.
     pub expires_at: Option<Millis>,
+}
+
+impl Question {
+    /// The agent that hears of it and may read it; `None` where no agent does.
+    pub fn owner(&self) -> Option<&str> {
+        match self.source() {
+            Source::Agent => Some(&self.key.origin),
+            Source::Board => None,
+            Source::Carrier => self.routed_to.as_deref(),
+        }
+    }
+
+    /// Where it came from.
+    pub fn source(&self) -> Source {
+        if self.key.board().is_some() {
+            Source::Board
+        } else if self.key.carrier().is_some() {
+            Source::Carrier
+        } else {
+            Source::Agent
+        }
+    }
+
+    /// Whether a reply can answer it at all: a board may ask what only the board can take.
+    pub fn is_answerable(&self) -> bool {
+        self.free_text || !self.options.is_empty()
+    }
+}
+
+/// Where a question came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Source {
+    /// An agent asked it here.
+    Agent,
+    /// A board pushed it, or listed it as pending.
+    Board,
+    /// Another carrier put its card into a room.
+    Carrier,
 }
 
 /// An option with its number, as answers and objects show it.

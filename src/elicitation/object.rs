@@ -85,6 +85,7 @@ pub fn object(elicitation: &Elicitation) -> Value {
         "room_id": question.room_id,
         "event_id": elicitation.event_id,
         "asked_by": question.asked_by,
+        "source": question.source(),
         "card": card(elicitation).ok(),
         "options": options,
         "created_at": timestamp(question.created_at),

@@ -61,19 +61,18 @@ pub async fn read(
     Parameters(pairs): Parameters,
 ) -> Result<Json<Value>, ApiError> {
     let [wait] = query::read(pairs, ["wait"])?;
-    let key = Key::new(agent, id);
     let wait = wait.as_deref().map(query::wait).transpose()?;
-    let mut found = api.service.find(&key).await?;
+    let mut found = api.service.find_of(&agent, &id).await?;
     if let Some(wait) = wait.filter(|wait| !wait.is_zero())
-        && found.as_ref().is_some_and(|found| !found.state.is_closed())
+        && let Some(open) = found.as_ref().filter(|found| !found.state.is_closed())
     {
         let place = api.waiter()?;
-        found = api.service.wait(&key, wait).await?;
+        found = api.service.wait(open.key(), wait).await?;
         drop(place);
     }
     match found {
         Some(elicitation) => Ok(Json(object(&elicitation))),
-        None => Err(ApiError::ElicitationNotFound { id: key.id }),
+        None => Err(ApiError::ElicitationNotFound { id }),
     }
 }
 
@@ -85,7 +84,7 @@ pub async fn list(
 ) -> Result<Json<Value>, ApiError> {
     let [state, room, limit, cursor] = query::read(pairs, ["state", "room", "limit", "cursor"])?;
     let mut sought = Sought {
-        origin: agent,
+        owner: agent,
         state: state.as_deref().map(query::state).transpose()?,
         room_id: None,
         below: cursor.as_deref().map(query::cursor).transpose()?,

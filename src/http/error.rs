@@ -58,6 +58,9 @@ pub enum ApiError {
         /// The id.
         id: String,
     },
+    /// Another carrier has the question.
+    #[error("{0}")]
+    Carried(String),
     /// This agent has no such elicitation.
     #[error("there is no elicitation {id:?} of this agent")]
     ElicitationNotFound {
@@ -112,6 +115,8 @@ pub enum Holder {
     Agent,
     /// Whoever runs the service.
     Operator,
+    /// A board, which signs what it pushes.
+    Board,
 }
 
 impl Holder {
@@ -120,6 +125,8 @@ impl Holder {
             (Self::Agent, true) => "this token is no agent's",
             (Self::Agent, false) => "send the agent's token: Authorization: Bearer …",
             (Self::Operator, true) => "this token is not the operator's",
+            (Self::Board, true) => "the signature is not the board's",
+            (Self::Board, false) => "send the signature: X-Superpipeline-Signature: sha256=…",
             (Self::Operator, false) => "send the operator's token: Authorization: Bearer …",
         }
     }
@@ -156,6 +163,7 @@ impl ApiError {
             Self::RoomNotJoined(_) => (StatusCode::CONFLICT, "ROOM_NOT_JOINED"),
             Self::NoPowerToSend(_) => (StatusCode::CONFLICT, "NO_POWER_TO_SEND"),
             Self::Conflict { .. } => (StatusCode::CONFLICT, "ELICITATION_CONFLICT"),
+            Self::Carried(_) => (StatusCode::CONFLICT, "CARRIED_ELSEWHERE"),
             Self::ElicitationNotFound { .. } => (StatusCode::NOT_FOUND, "ELICITATION_NOT_FOUND"),
             Self::NotPending { .. } => (StatusCode::CONFLICT, "ELICITATION_NOT_PENDING"),
             Self::EventsExpired => (StatusCode::GONE, "EVENTS_EXPIRED"),
@@ -173,6 +181,11 @@ impl ApiError {
     fn header(&self) -> Option<(HeaderName, HeaderValue)> {
         match self {
             // RFC 6750, section 3: a request without a token gets no error code.
+            // A board signs: no scheme of HTTP is asked of it.
+            Self::Unauthorized {
+                wanted: Holder::Board,
+                ..
+            } => None,
             Self::Unauthorized { presented, .. } => {
                 let challenge = if *presented {
                     "Bearer realm=\"matrix-elicit\", error=\"invalid_token\""
@@ -211,6 +224,7 @@ impl From<AskError> for ApiError {
             AskError::RoomNotJoined { message } => Self::RoomNotJoined(message),
             AskError::NoPowerToSend { message } => Self::NoPowerToSend(message),
             AskError::Conflict { id } => Self::Conflict { id },
+            error @ AskError::Carried { .. } => Self::Carried(error.to_string()),
             AskError::Unavailable { message } => Self::Unavailable(message),
             AskError::Ledger(error) => error.into(),
         }
@@ -229,6 +243,7 @@ impl ApiError {
         match error {
             CancelError::NotFound => Self::ElicitationNotFound { id: id.to_owned() },
             CancelError::NotPending(elicitation) => Self::not_pending(&elicitation),
+            error @ CancelError::Carried { .. } => Self::Carried(error.to_string()),
             CancelError::Ledger(error) => error.into(),
         }
     }

@@ -6,6 +6,7 @@
 //! GET    /v1/elicitations/{id}       read one, with ?wait= until it is closed
 //! DELETE /v1/elicitations/{id}       withdraw one
 //! GET    /v1/events                  server-sent events, resumable
+//! POST   /v1/boards/{id}/push        where a board pushes its questions, signed
 //! …      /v1/operator/deliveries    what agents have not taken, for the operator's token
 //! GET    /healthz /readyz /metrics   for whoever runs it, without a token
 //! ```
@@ -15,6 +16,7 @@
 //! named: a restart forgets only that.
 
 mod auth;
+mod boards;
 mod deliveries;
 mod elicitations;
 mod error;
@@ -108,6 +110,7 @@ pub fn router(
             get(elicitations::read).delete(elicitations::withdraw),
         )
         .route("/v1/events", get(events::listen))
+        .route("/v1/boards/{board}/push", post(boards::push))
         .route("/v1/operator/deliveries", get(deliveries::list))
         .route("/v1/operator/deliveries/retry", post(deliveries::retry))
         .route(

@@ -7,8 +7,8 @@ use crate::desk::Change;
 /// Which agents have a webhook, and so get deliveries beside their events.
 pub type HasWebhook<'a> = &'a dyn Fn(&str) -> bool;
 
-/// Carries out a decision. `false` when a question it closes or moves was closed already: then neither that
-/// change nor any after it was done.
+/// Carries out a decision. `false` when a question it closes or moves was closed already, or takes no
+/// answer to be handed in now: then neither that change nor any after it was done.
 ///
 /// # Errors
 /// When the ledger fails; then the transaction must not be committed.
@@ -30,16 +30,27 @@ pub fn apply(
                 }
                 ledger.withdraw_unsent_card(closed.key())?;
                 // A card that is in the room, or may be, gets its last words.
-                if closed.event_id.is_some() || ledger.pending_card(closed.key())?.is_some() {
+                if let Some(edit) = edit
+                    && (closed.event_id.is_some() || ledger.pending_card(closed.key())?.is_some())
+                {
                     ledger.send(edit, now)?;
                 }
-                ledger.announce(event, has_webhook(&event.key.origin), now)?;
+                if let Some(event) = event {
+                    ledger.announce(event, has_webhook(&event.key.origin), now)?;
+                }
             }
             Change::Move { moved, card } => {
                 if !ledger.relocate(moved)? {
                     return Ok(false);
                 }
-                ledger.send(card, now)?;
+                if let Some(card) = card {
+                    ledger.send(card, now)?;
+                }
+            }
+            Change::Submit { key, answer } => {
+                if !ledger.submit(key, answer, now)? {
+                    return Ok(false);
+                }
             }
             Change::Send(draft) => ledger.send(draft, now)?,
             Change::SayOnce {

@@ -43,6 +43,8 @@ pub enum Note {
     Outbox(String),
     /// There is an event for this origin.
     Event(String),
+    /// There is an answer to be handed in to this origin, a board.
+    Submission(String),
 }
 
 /// What a job does once its transaction is committed, or could not be.

@@ -14,6 +14,7 @@
 
 mod announcements;
 mod apply;
+mod boards;
 mod book;
 #[cfg(test)]
 mod conformance;
@@ -28,6 +29,7 @@ pub use announcements::{
     UndeliveredPage,
 };
 pub use apply::{HasWebhook, apply};
+pub use boards::{Boards, Submission};
 pub use book::{Book, Note};
 pub use inbox::{COMMANDS_WITHIN, Inbox, MOST_COMMANDS, MOST_KEPT};
 pub use outbox::{LONGEST_WAIT, Outbox};
@@ -66,7 +68,7 @@ pub enum LedgerError {
 /// One transaction's view of the ledger.
 ///
 /// All changes made through it are committed together or not at all.
-pub trait Ledger: Questions + Inbox + Outbox + Announcements {
+pub trait Ledger: Questions + Inbox + Outbox + Announcements + Boards {
     /// Deletes closed questions, seen ids, sent rows and events from before `before`. Kept are
     /// what is pending, deliveries that are parked, and what those need. Gives the number of rows.
     fn prune(&mut self, before: Millis) -> Result<u64, LedgerError>;

@@ -3,7 +3,7 @@
 use super::LedgerError;
 use super::records::{Noticed, Sending};
 use crate::clock::Millis;
-use crate::desk::SendDraft;
+use crate::desk::{SendDraft, SendKind};
 use crate::elicitation::Key;
 
 /// Nothing is put off for longer than this, in milliseconds.
@@ -52,12 +52,17 @@ pub trait Outbox {
     /// heard of the question and needs no word about its end.
     fn withdraw_unsent_card(&mut self, key: &Key) -> Result<bool, LedgerError>;
 
-    /// The latest notice that replies to a message of a room.
-    fn notice_about(
+    /// The latest notice that replies to a message of a room, or, for [`SendKind::Waiting`], the
+    /// latest reaction of that kind to it.
+    fn said_about(
         &mut self,
+        kind: SendKind,
         room_id: &str,
         event_id: &str,
     ) -> Result<Option<Noticed>, LedgerError>;
+
+    /// The unsent cards of the questions that go by an id, in one room.
+    fn pending_cards(&mut self, room_id: &str, id: &str) -> Result<Vec<Sending>, LedgerError>;
 
     /// The longest time an unsent row has been waiting since it was first tried, as its first
     /// attempt's time. `None` when nothing is stuck.

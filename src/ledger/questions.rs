@@ -3,7 +3,7 @@
 use super::LedgerError;
 use super::records::{Asked, Page, Sought};
 use crate::clock::Millis;
-use crate::elicitation::{Elicitation, Key};
+use crate::elicitation::{Elicitation, Key, Question};
 
 /// The most different things a person is told about one question.
 pub const MOST_TOLD: u32 = 5;
@@ -12,6 +12,24 @@ pub const MOST_TOLD: u32 = 5;
 pub trait Questions {
     /// `None` means that this origin has no such elicitation.
     fn find(&mut self, key: &Key) -> Result<Option<Elicitation>, LedgerError>;
+
+    /// The elicitation that an agent knows by an id: its own, or else one whose answer is routed to
+    /// it.
+    fn find_of(&mut self, agent: &str, id: &str) -> Result<Option<Elicitation>, LedgerError>;
+
+    /// The questions of other carriers that go by an id.
+    fn carried_as(&mut self, id: &str) -> Result<Vec<Elicitation>, LedgerError>;
+
+    /// Changes what a pending question says: its carrier edited the card. `false` when it was
+    /// closed already.
+    fn revise(&mut self, question: &Question) -> Result<bool, LedgerError>;
+
+    /// Forgets a question that could not be put before anybody, so that its board can have it asked
+    /// anew. `false` when there is no such question, or it ended otherwise.
+    fn bury(&mut self, key: &Key) -> Result<bool, LedgerError>;
+
+    /// Notes that somebody else's message is about a question, like one of the bot's own.
+    fn note_about(&mut self, key: &Key, room_id: &str, event_id: &str) -> Result<(), LedgerError>;
 
     /// What this origin stored under this id or under this idempotency key, each with the
     /// fingerprint of the request that stored it. At most two: they may differ.
@@ -120,7 +138,7 @@ pub trait Questions {
     /// Pending questions whose deadline is at or before `now`, and the deadline that comes next.
     fn due(&mut self, now: Millis) -> Result<(Vec<Elicitation>, Option<Millis>), LedgerError>;
 
-    /// One page of an origin's elicitations, newest first.
+    /// One page of the elicitations that an agent may read, newest first.
     fn list(&mut self, sought: &Sought) -> Result<Page, LedgerError>;
 
     /// Pending questions in number, and when the oldest open one was asked.

@@ -18,8 +18,8 @@ pub struct Asked {
 /// What a listing looks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sought {
-    /// Only this origin's.
-    pub origin: String,
+    /// Only what this agent may read.
+    pub owner: String,
     /// Only in this state.
     pub state: Option<State>,
     /// Only in this room.

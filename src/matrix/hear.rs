@@ -3,7 +3,7 @@
 //! Reads the raw JSON: typed content drops what it does not know. What cannot matter is dropped
 //! here, before anything is looked up.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -27,7 +27,8 @@ use tokio::sync::OnceCell;
 use crate::clock::Millis;
 use crate::config::AnswerRules;
 use crate::contract::CARD_KEY;
-use crate::desk::{Heard, Said, Sender, Trust, What};
+use crate::contract::card::Card;
+use crate::desk::{Carried, Heard, Said, Sender, Trust, What};
 use crate::ledger::Undecrypted;
 
 /// How long the homeserver may take to show the message that an edit is of.
@@ -85,6 +86,8 @@ pub(super) struct Ear<'a> {
     pub(super) rules: &'a AnswerRules,
     /// Matrix users of agents.
     pub(super) agents: &'a [String],
+    /// Other carriers, whose cards are read.
+    pub(super) carriers: &'a BTreeSet<String>,
     /// Whether something may be pending in the room; otherwise an edit can only be one of an
     /// answer, and needs no looking up.
     pub(super) pending: bool,
@@ -118,7 +121,8 @@ impl Ear<'_> {
         // An own message need not be read: its transaction id, which is not encrypted, says what
         // it is.
         if event.kind.is_utd() && !own {
-            let expected = !self.is_bot(&parsed.sender) && (self.wants)(&Said::default());
+            let expected = self.carriers.contains(&parsed.sender)
+                || (!self.is_bot(&parsed.sender) && (self.wants)(&Said::default()));
             if !expected {
                 return Ok(Listened::Nothing);
             }
@@ -166,12 +170,12 @@ impl Ear<'_> {
 
     fn what(&self, event: &RawEvent, own: bool) -> Option<What> {
         if own {
-            let card = event.content.get(CARD_KEY).and_then(|card| {
-                let text = |key: &str| card.get(key)?.as_str().map(str::to_owned);
-                Some((text("asked_by")?, text("elicitation_id")?))
+            let text = |key: &str| text(event.content.get(CARD_KEY)?.get(key));
+            return Some(What::Own {
+                txn_id: event.unsigned.transaction_id.clone(),
+                card: text("asked_by").zip(text("elicitation_id")),
+                board_id: text("board_id"),
             });
-            let txn_id = event.unsigned.transaction_id.clone();
-            return Some(What::Own { txn_id, card });
         }
         if event.event_type == "m.room.redaction" {
             // Room version 11 moved the field into the content.
@@ -184,7 +188,13 @@ impl Ear<'_> {
                 .or_else(|| event.redacts.clone())
                 .map(|redacts| What::Redaction { redacts });
         }
-        if event.event_type != "m.room.message" || self.is_bot(&event.sender) {
+        if event.event_type != "m.room.message" {
+            return None;
+        }
+        if self.carriers.contains(&event.sender) {
+            return carried(event);
+        }
+        if self.is_bot(&event.sender) {
             return None;
         }
         let said = said(&event.content, self.room.own_user_id())?;
@@ -384,6 +394,41 @@ impl Relation {
 
 fn text(value: Option<&Value>) -> Option<String> {
     value.and_then(Value::as_str).map(str::to_owned)
+}
+
+/// What a carrier's message is: a card, or the end of one. Everything else it says is not read.
+fn carried(event: &RawEvent) -> Option<What> {
+    let relation = Relation::of(&event.content);
+    // Of an edit only the new content counts.
+    let read = match relation.replaces {
+        Some(_) => event.content.get("m.new_content")?,
+        None => &event.content,
+    };
+    let Some(card) = read.get(CARD_KEY) else {
+        return relation
+            .replaces
+            .map(|replaces| What::CardGone { replaces });
+    };
+    match Card::read(card) {
+        Ok(card) => Some(What::Carried {
+            carried: Box::new(Carried {
+                card,
+                body: text(read.get("body")).unwrap_or_default(),
+                thread: relation.thread,
+            }),
+            replaces: relation.replaces,
+        }),
+        Err(error) => {
+            tracing::debug!(
+                event.id = %event.event_id, carrier = %event.sender, error = %error,
+                "the card {} of {} is broken: {error}", event.event_id, event.sender
+            );
+            // An edit into what cannot be read leaves nothing that could be answered.
+            relation
+                .replaces
+                .map(|replaces| What::CardGone { replaces })
+        }
+    }
 }
 
 /// A message as a person wrote it; `None` for what is never read: notices, emotes, files, cards.

@@ -2,6 +2,7 @@
 
 mod gaps;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -11,14 +12,14 @@ use matrix_sdk::deserialized_responses::TimelineEvent;
 use matrix_sdk::ruma::api::client::filter::FilterDefinition;
 use matrix_sdk::ruma::api::client::sync::sync_events::v3::Filter;
 use matrix_sdk::ruma::presence::PresenceState;
-use matrix_sdk::ruma::{RoomId, UInt};
-use matrix_sdk::sync::{JoinedRoomUpdate, SyncResponse};
+use matrix_sdk::ruma::{RoomId, UInt, UserId};
+use matrix_sdk::sync::{JoinedRoomUpdate, SyncResponse, Timeline};
 use matrix_sdk::{Client, Room, RoomState};
 use matrix_sdk_base::{StateStoreDataKey, StateStoreDataValue};
 use tokio::sync::{Notify, OnceCell, watch};
 
 use self::gaps::FILL_AGAIN;
-use super::hear::{Away, Ear, Listened};
+use super::hear::{Away, Ear, Listened, known_member};
 use super::rooms::{self, JoinedRooms};
 use super::upgrades::Upgrades;
 use crate::clock::{self, Millis};
@@ -63,6 +64,8 @@ pub struct Listener {
     service: Arc<Service>,
     rooms: Arc<JoinedRooms>,
     agents: Vec<String>,
+    /// Other carriers, whose cards are read.
+    carriers: BTreeSet<String>,
     /// Told when there may be invitations.
     invited: Arc<Notify>,
     upgrades: Arc<Upgrades>,
@@ -85,11 +88,13 @@ impl Listener {
             .values()
             .filter_map(|agent| agent.matrix_user.clone())
             .collect();
+        let carriers = service.config().carriers.keys().cloned().collect();
         Self {
             client,
             service,
             rooms,
             agents,
+            carriers,
             invited,
             upgrades,
             holes: Notify::new(),
@@ -302,6 +307,13 @@ impl Listener {
             return batch;
         };
         let timeline = &update.timeline;
+        self.who_came(&room, timeline);
+        if self.service.interest(room_id.as_str()).is_none()
+            && self.may_hold_card(&room, timeline).await
+        {
+            // What is said after a card may be meant for it.
+            self.service.watch_room(room_id.as_str());
+        }
         if self.service.interest(room_id.as_str()).is_none() {
             let commands = self.commands_in(&timeline.events);
             // A command that cannot be read now is not worth a hole.
@@ -329,6 +341,47 @@ impl Listener {
             batch.gaps.push(hole(room_id.as_str(), next_batch, since));
         }
         batch
+    }
+
+    /// Lets the service know when somebody, or the bot itself, has come into a room.
+    fn who_came(&self, room: &Room, timeline: &Timeline) {
+        if self.service.config().boards.is_empty() {
+            return;
+        }
+        let joins = timeline.events.iter().any(|event| {
+            let raw = event.raw().json().get();
+            // Most events are none, and this is asked of every one.
+            raw.contains("m.room.member")
+                && serde_json::from_str::<serde_json::Value>(raw).is_ok_and(|event| {
+                    event["type"] == "m.room.member" && event["content"]["membership"] == "join"
+                })
+        });
+        if joins {
+            self.service.somebody_joined(room.room_id().as_str());
+        }
+    }
+
+    /// Whether the timeline of a room in which nothing was asked may hold another carrier's card.
+    async fn may_hold_card(&self, room: &Room, timeline: &Timeline) -> bool {
+        if self.carriers.is_empty() {
+            return false;
+        }
+        let by_carrier = timeline.events.iter().any(|event| {
+            let sender = event.raw().get_field::<String>("sender").ok().flatten();
+            sender.is_some_and(|sender| self.carriers.contains(&sender))
+        });
+        if by_carrier || !timeline.limited {
+            return by_carrier;
+        }
+        // It may lie in the hole, where a carrier is in the room.
+        for carrier in &self.carriers {
+            if let Ok(carrier) = UserId::parse(carrier)
+                && known_member(room, &carrier).await.is_some()
+            {
+                return true;
+            }
+        }
+        false
     }
 
     /// Those among the events of a room without questions that may hold a command. Nothing else of
@@ -359,6 +412,7 @@ impl Listener {
             room,
             rules: &rules,
             agents: &self.agents,
+            carriers: &self.carriers,
             pending: self.service.interest(&room_id) == Some(Interest::Pending),
             wants: &wants,
             senders: Mutex::default(),

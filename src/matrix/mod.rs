@@ -10,6 +10,7 @@
 //! A restart loses nothing: rows that may have been sent already are looked for in the room
 //! before they are sent again.
 
+mod board_rooms;
 mod hear;
 mod keys;
 mod listen;

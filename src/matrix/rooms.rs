@@ -1,7 +1,6 @@
 //! The bot's rooms: finding them, their rules, joining where it is invited.
 
 use std::collections::{BTreeMap, HashMap};
-use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -12,11 +11,12 @@ use matrix_sdk::{Client, Room, RoomState};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use super::board_rooms;
 use super::hear::known_member;
 use crate::clock;
 use crate::config::{AnswerRules, Config, MatrixConfig};
 use crate::ledger::{Book, LedgerError};
-use crate::service::{RoomFacts, RoomTrouble, Rooms};
+use crate::service::{BoardRoom, Looking, RoomFacts, RoomTrouble, Rooms};
 
 /// How often the configured aliases are looked up again.
 const ALIASES_AFTER: Duration = Duration::from_mins(5);
@@ -303,11 +303,25 @@ fn unkept(error: LedgerError) -> RoomTrouble {
 }
 
 impl Rooms for JoinedRooms {
-    fn locate<'a>(
-        &'a self,
-        room: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<RoomFacts, RoomTrouble>> + Send + 'a>> {
+    fn locate<'a>(&'a self, room: &'a str) -> Looking<'a, RoomFacts> {
         Box::pin(self.find(room))
+    }
+
+    fn make_board_room<'a>(&'a self, wanted: &'a BoardRoom) -> Looking<'a, String> {
+        Box::pin(board_rooms::find_or_make(&self.client, wanted))
+    }
+
+    fn name_room<'a>(
+        &'a self,
+        room_id: &'a str,
+        name: &'a str,
+        before: Option<&'a str>,
+    ) -> Looking<'a, ()> {
+        Box::pin(async move {
+            let unknown = |_| RoomTrouble::Unknown(room_id.to_owned());
+            let room_id = self.current(RoomId::parse(room_id).map_err(unknown)?);
+            board_rooms::name(&self.client, &room_id, name, before).await
+        })
     }
 
     fn bot(&self) -> &str {

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use matrix_sdk::room::MessagesOptions;
-use matrix_sdk::ruma::{OwnedTransactionId, UInt};
+use matrix_sdk::ruma::{EventId, OwnedTransactionId, UInt};
 use matrix_sdk::{Client, EncryptionState, Room, RoomState};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -267,14 +267,9 @@ impl Speaker {
         self.attempted_here().insert(seq);
         crash::point("send.attempted");
         let txn_id = OwnedTransactionId::from(sending.txn_id.as_str());
-        let event_type = sending.draft.kind.event_type();
         Ok(
-            match room
-                .send_raw(event_type, content)
-                .with_transaction_id(&txn_id)
-                .await
-            {
-                Ok(sent) => Outcome::Sent(sent.response.event_id.to_string()),
+            match send(&room, sending.draft.kind, content, txn_id).await {
+                Ok(event_id) => Outcome::Sent(event_id),
                 Err(error) => match failed(&error) {
                     // Its question goes on in the room's successor, unless that is no true one.
                     Outcome::Refused(_)
@@ -312,16 +307,31 @@ impl Speaker {
         }
     }
 
+    /// The event of this kind about the same message, if it is in the room.
+    async fn said_before(
+        &self,
+        kind: SendKind,
+        sending: &Sending,
+    ) -> Result<Option<String>, LedgerError> {
+        self.service.said_before(kind, &sending.draft).await
+    }
+
     /// The content to send; an edit gets the event it edits. `None` if there is none.
     async fn content(&self, sending: &Sending) -> Result<Option<Value>, LedgerError> {
         let mut content = sending.draft.content.clone();
         let edited = match sending.draft.kind {
-            SendKind::Card | SendKind::Reaction | SendKind::Notice => return Ok(Some(content)),
+            SendKind::Card | SendKind::Reaction | SendKind::Notice | SendKind::Waiting => {
+                return Ok(Some(content));
+            }
+            SendKind::WaitingOver => {
+                let shown = self.said_before(SendKind::Waiting, sending).await?;
+                return Ok(shown.map(|event_id| json!({ "redacts": event_id })));
+            }
             SendKind::CardEdit => {
                 let found = self.service.find(&sending.draft.key).await?;
                 found.and_then(|elicitation| elicitation.event_id)
             }
-            SendKind::NoticeEdit => self.service.notice_in_place(&sending.draft).await?,
+            SendKind::NoticeEdit => self.said_before(SendKind::Notice, sending).await?,
         };
         Ok(edited.map(|event_id| {
             prose::relate_edit(&mut content, &event_id);
@@ -391,6 +401,24 @@ impl Rooms {
     }
 }
 
+/// Sends a content, or redacts what it names; the event that came of it.
+async fn send(
+    room: &Room,
+    kind: SendKind,
+    content: Value,
+    txn_id: OwnedTransactionId,
+) -> matrix_sdk::Result<String> {
+    if kind == SendKind::WaitingOver
+        && let Some(Ok(event_id)) = content["redacts"].as_str().map(EventId::parse)
+    {
+        let redacted = room.redact(&event_id, None, Some(txn_id)).await?;
+        return Ok(redacted.event_id.to_string());
+    }
+    let sending = room.send_raw(kind.event_type(), content);
+    let sent = sending.with_transaction_id(&txn_id).await?;
+    Ok(sent.response.event_id.to_string())
+}
+
 /// Looks for a row in the room: by its transaction id, and a card also by its elicitation.
 async fn find_sent(room: &Room, sending: &Sending) -> matrix_sdk::Result<Option<String>> {
     let mut from: Option<String> = None;
@@ -424,10 +452,9 @@ fn is_this(event: &Value, sending: &Sending) -> bool {
     if event["unsigned"]["transaction_id"] == sending.txn_id.as_str() {
         return true;
     }
-    let card = &event["content"][CARD_KEY];
-    sending.draft.kind == SendKind::Card
-        && card["elicitation_id"] == sending.draft.key.id.as_str()
-        && card["asked_by"] == sending.draft.key.origin.as_str()
+    // A card names its question; what has none is known by its transaction id alone.
+    let card = &sending.draft.content[CARD_KEY];
+    sending.draft.kind == SendKind::Card && card.is_object() && event["content"][CARD_KEY] == *card
 }
 
 /// Doubling from 1 s; a room's rows wait for one another, so no jitter is needed.

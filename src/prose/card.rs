@@ -32,6 +32,9 @@ pub fn card(elicitation: &Elicitation, show_tag: bool) -> Value {
         draft.list("Options:", &labels(elicitation, usize::MAX));
     }
     draft.paragraph(&how_to_answer(elicitation, buttons, show_tag));
+    if question.abridged {
+        draft.paragraph(&["This was shortened. All of it is on the board.".into()]);
+    }
     if !question.mention.is_empty() {
         let people = question.mention.iter().cloned().map(Span::Person).collect();
         let mut spans = vec!["For ".into()];
@@ -41,7 +44,10 @@ pub fn card(elicitation: &Elicitation, show_tag: bool) -> Value {
     draft.aside(&context(elicitation));
 
     let mut content = draft.content("m.text");
-    content[CARD_KEY] = card;
+    // What no reply can answer has no card: a client would draw buttons, or ask for a reply.
+    if question.is_answerable() {
+        content[CARD_KEY] = card;
+    }
     if !question.mention.is_empty() {
         content["m.mentions"] = json!({ "user_ids": question.mention });
     }
@@ -54,7 +60,7 @@ pub fn card(elicitation: &Elicitation, show_tag: bool) -> Value {
         });
     }
     without_html_if_too_large(&mut content);
-    if event_size(&content) > MAX_CONTENT {
+    if event_size(&content) > MAX_CONTENT && question.is_answerable() {
         content[CARD_KEY]["prompt"] = json!(shortened(question.prompt.clone(), SHORT_PROMPT));
     }
     content
@@ -163,7 +169,8 @@ fn who_may_answer(answerers: &Answerers) -> Option<String> {
 pub(super) fn instruction(elicitation: &Elicitation) -> &'static str {
     let question = &elicitation.question;
     match (question.options.is_empty(), question.free_text) {
-        (true, _) => "Reply to this message with your answer.",
+        (true, false) => "It can only be answered on the board: please open its card there.",
+        (true, true) => "Reply to this message with your answer.",
         (false, false) => "Reply with the number or the text of an option.",
         (false, true) => {
             "Reply with the number or the text of an option, or reply to this message with your own answer."

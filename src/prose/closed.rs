@@ -6,7 +6,7 @@ use super::card::context;
 use super::draft::Draft;
 use super::text::{line_of, lines, shortened, user_id};
 use super::{gist, label, moment, without_html_if_too_large, write_prompt};
-use crate::elicitation::{Answer, Elicitation, State};
+use crate::elicitation::{Answer, Elicitation, SETTLED, Source, State};
 
 /// Characters and lines of a written answer that the closed card shows.
 const SHOWN_ANSWER: (usize, usize) = (1000, 20);
@@ -76,7 +76,7 @@ fn outcome(elicitation: &Elicitation) -> String {
         .reason
         .as_deref()
         // Which question took its place means something to the agent only.
-        .filter(|_| elicitation.state != State::Superseded)
+        .filter(|_| elicitation.state != State::Superseded && !is_settled(elicitation))
         .map(|reason| line_of(reason, 300));
     if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
         words.push_str(". Reason: ");
@@ -105,6 +105,9 @@ fn words(elicitation: &Elicitation) -> String {
         (State::Cancelled, _) if elicitation.reason.is_none() => {
             format!("Withdrawn by the agent{closed_at}")
         }
+        (State::Cancelled, _) if is_settled(elicitation) => {
+            format!("Settled on the board{closed_at}")
+        }
         (State::Cancelled, _) => format!("Withdrawn{closed_at}"),
         (State::Superseded, _) => format!("Replaced by a newer question{closed_at}"),
         // The deadline, not when it was noticed.
@@ -114,6 +117,11 @@ fn words(elicitation: &Elicitation) -> String {
         },
         (State::Undeliverable, _) => format!("Could not be asked here{closed_at}"),
     }
+}
+
+/// Whether it was closed because its board no longer asks.
+fn is_settled(elicitation: &Elicitation) -> bool {
+    elicitation.question.source() == Source::Board && elicitation.reason.as_deref() == Some(SETTLED)
 }
 
 fn answered(answer: &Answer) -> String {
@@ -131,7 +139,7 @@ fn answered(answer: &Answer) -> String {
 /// Who answered: the name in the room, which anybody may choose freely, and beside
 /// it the user id, which nobody can. A name that could pass for a user id is not
 /// shown.
-fn person(answer: &Answer) -> String {
+pub(super) fn person(answer: &Answer) -> String {
     let user_id = user_id(&answer.answered_by);
     match answer.display_name.as_deref().map(|name| line_of(name, 60)) {
         Some(name) if !name.is_empty() && !name.contains(['@', '＠', '﹫']) => {

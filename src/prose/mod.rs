@@ -10,6 +10,7 @@
 //! nothing becomes HTML outside [`draft`]. No content pings anybody but the people a
 //! card asks (`m.mentions` is always there).
 
+mod board;
 mod card;
 mod closed;
 mod commands;
@@ -20,6 +21,7 @@ mod text;
 
 use serde_json::{Value, json};
 
+pub use board::{handing_in, not_taken};
 pub use card::{card, fits};
 pub use closed::closed;
 pub use commands::{cards, help, how_to_decline, not_declinable};
@@ -46,10 +48,13 @@ pub fn event_size(content: &Value) -> usize {
     content.to_string().len()
 }
 
-/// The content of the `m.reaction` that marks a person's message as the answer.
-pub fn reaction(event_id: &str) -> Value {
+/// The reaction that says that an answer is kept, and tried again until its board takes it.
+pub const WAITING: &str = "⏳";
+
+/// The content of an `m.reaction` to a person's message: [`TAKEN`] marks it as the answer.
+pub fn reaction(event_id: &str, key: &str) -> Value {
     json!({
-        "m.relates_to": { "rel_type": "m.annotation", "event_id": event_id, "key": TAKEN },
+        "m.relates_to": { "rel_type": "m.annotation", "event_id": event_id, "key": key },
     })
 }
 

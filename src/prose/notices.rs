@@ -11,7 +11,7 @@ use super::{gist, label, labels, without_html_if_too_large};
 use crate::elicitation::{Elicitation, State};
 
 /// Characters of a label in a notice: the card has them all.
-const SHOWN_LABEL: usize = 200;
+pub(super) const SHOWN_LABEL: usize = 200;
 
 /// Characters and lines of a written answer in a notice.
 const SHOWN_ANSWER: (usize, usize) = (200, 3);
@@ -98,7 +98,11 @@ pub fn not_understood(
         })
         .collect();
     let gist = gist(elicitation);
-    let mut lead = format!("Sorry, I did not understand that as an answer to “{gist}”.");
+    let mut lead = if elicitation.question.is_answerable() {
+        format!("Sorry, I did not understand that as an answer to “{gist}”.")
+    } else {
+        super::board::only_there(elicitation)
+    };
     if !meant.is_empty() {
         lead.extend([" Did you mean ", &meant.join("; or "), "?"]);
     }

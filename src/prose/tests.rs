@@ -20,6 +20,9 @@ fn example() -> Elicitation {
         question: Question {
             key: Key::new("agt_31d0", "elc_7f3c"),
             asked_by: "agt_31d0".to_owned(),
+            routed_to: None,
+            abridged: false,
+            asked_at: None,
             asker_name: None,
             room_id: "!room:example.org".to_owned(),
             thread: None,
@@ -188,7 +191,7 @@ fn a_notice_replies_where_the_person_wrote() {
 #[test]
 fn a_taken_answer_gets_a_tick() {
     assert_eq!(
-        reaction("$reply"),
+        reaction("$reply", TAKEN),
         json!({
             "m.relates_to": { "rel_type": "m.annotation", "event_id": "$reply", "key": "✓" },
         })

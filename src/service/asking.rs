@@ -61,6 +61,14 @@ pub enum AskError {
         /// The id, or the idempotency key.
         id: String,
     },
+    /// Another carrier asks it in a room already, and its answer does not come here.
+    #[error("{id} is in a room already: {carrier} carries it")]
+    Carried {
+        /// The id.
+        id: String,
+        /// Who put its card into the room.
+        carrier: String,
+    },
     /// It cannot be said now whether the question can be asked.
     #[error("{message}")]
     Unavailable {
@@ -116,6 +124,12 @@ pub enum CancelError {
     /// It was closed already.
     #[error("it is {} already", .0.state.word())]
     NotPending(Box<Elicitation>),
+    /// Another carrier asks it, and only that one can withdraw it.
+    #[error("{carrier} carries it: it is withdrawn there")]
+    Carried {
+        /// Who put its card into the room.
+        carrier: String,
+    },
     /// The ledger failed.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
@@ -282,7 +296,12 @@ impl Service {
         let now = clock::now();
         self.book
             .write(move |ledger| {
-                let found = ledger.find(&key)?.ok_or(CancelError::NotFound)?;
+                let found = ledger.find_of(&key.origin, &key.id)?;
+                let found = found.ok_or(CancelError::NotFound)?;
+                if let Some(carrier) = found.key().carrier() {
+                    let carrier = carrier.to_owned();
+                    return Err(CancelError::Carried { carrier });
+                }
                 let has_webhook = |origin: &str| Self::has_webhook(&config, origin);
                 let change = desk::close(&found, State::Cancelled, None, None, now);
                 if !ledger::apply(ledger, &[change], &has_webhook, now)? {
@@ -366,10 +385,33 @@ fn asked_before(
                 && id.is_none_or(|id| id == asked.elicitation.question.key.id)
         });
     match found.pop() {
-        None => Ok(None),
+        None => carried_before(ledger, agent, id),
         Some(asked) if same => Ok(Some(asked.elicitation)),
         Some(asked) => Err(AskError::Conflict {
             id: asked.elicitation.question.key.id,
         }),
+    }
+}
+
+/// What another carrier asks already in this agent's name: its card is not put up a second time.
+fn carried_before(
+    ledger: &mut dyn Ledger,
+    agent: &str,
+    id: Option<&str>,
+) -> Result<Option<Elicitation>, AskError> {
+    let Some(id) = id else { return Ok(None) };
+    let carried = ledger.carried_as(id)?;
+    let Some(found) = carried
+        .into_iter()
+        .find(|found| found.question.asked_by == agent)
+    else {
+        return Ok(None);
+    };
+    match found.key().carrier() {
+        Some(carrier) if found.question.owner() != Some(agent) => Err(AskError::Carried {
+            id: id.to_owned(),
+            carrier: carrier.to_owned(),
+        }),
+        _ => Ok(Some(found)),
     }
 }

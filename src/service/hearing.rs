@@ -3,11 +3,13 @@
 use std::collections::HashMap;
 
 use super::Service;
+use super::asking::Asking;
 use crate::clock::{self, Millis};
 use crate::config::Config;
+use crate::contract::CARD_KEY;
 use crate::desk::{self, Bot, Change, Heard, Interest, Known, Rules, Said, What, possible_tags};
-use crate::elicitation::{Elicitation, Key, State};
-use crate::ledger::{self, Gap, Ledger, LedgerError, Undecrypted};
+use crate::elicitation::{Elicitation, Source, State};
+use crate::ledger::{self, Gap, Ledger, LedgerError, SendKind, Submission, Undecrypted};
 use crate::reply::Commands;
 
 /// For so long a room in which a question was closed is watched like one in which it is open.
@@ -72,17 +74,24 @@ impl Service {
         let commands = self.commands.clone();
         let now = clock::now();
         let rooms: Vec<String> = batch.rooms.keys().cloned().collect();
-        self.book
-            .write(move |ledger| {
-                Hearing {
-                    ledger,
-                    config: &config,
-                    commands: &commands,
-                    now,
-                }
-                .take_in(&batch)
-            })
-            .await?;
+        // Before the commit: the watch may hold too much, never too little.
+        let asking: Vec<Asking> = batch
+            .heard
+            .iter()
+            .filter(|heard| matches!(heard.what, What::Carried { .. }))
+            .map(|heard| Asking::begin(self.watch.clone(), &heard.room_id))
+            .collect();
+        let taken_in = self.book.write(move |ledger| {
+            Hearing {
+                ledger,
+                config: &config,
+                commands: &commands,
+                now,
+            }
+            .take_in(&batch)
+            .map(|()| asking)
+        });
+        drop(taken_in.await?);
         self.calm_down(rooms).await
     }
 
@@ -127,11 +136,11 @@ impl Service {
 }
 
 /// One transaction of taking in.
-struct Hearing<'a> {
-    ledger: &'a mut dyn Ledger,
-    config: &'a Config,
+pub(super) struct Hearing<'a> {
+    pub(super) ledger: &'a mut dyn Ledger,
+    pub(super) config: &'a Config,
     commands: &'a Commands,
-    now: Millis,
+    pub(super) now: Millis,
 }
 
 impl Hearing<'_> {
@@ -216,10 +225,18 @@ impl Hearing<'_> {
             return Ok(());
         }
         let changes = match &heard.what {
-            What::Own { txn_id, card } => {
-                self.own(heard, txn_id.as_deref(), card.as_ref())?;
+            What::Own {
+                txn_id,
+                card,
+                board_id,
+            } => {
+                self.own(heard, txn_id.as_deref(), card.as_ref(), board_id.as_deref())?;
                 return Ok(());
             }
+            What::Carried { carried, replaces } => {
+                self.carried(heard, carried, replaces.as_deref(), batch)?
+            }
+            What::CardGone { replaces } => self.card_gone(heard, replaces)?,
             What::Redaction { redacts } => self.redacted(heard, redacts)?,
             What::Message(said) => self.message(heard, said, batch)?,
         };
@@ -246,13 +263,20 @@ impl Hearing<'_> {
         heard: &Heard,
         txn_id: Option<&str>,
         card: Option<&(String, String)>,
+        board_id: Option<&str>,
     ) -> Result<(), LedgerError> {
         let mut sending = match txn_id {
             Some(txn_id) => self.ledger.sending_by_txn(txn_id)?,
             None => None,
         };
         if let (None, Some((agent, id))) = (&sending, card) {
-            sending = self.ledger.pending_card(&Key::new(agent, id))?;
+            // Two origins may use the same id.
+            let pending = self.ledger.pending_cards(&heard.room_id, id)?;
+            sending = pending.into_iter().find(|sending| {
+                let card = &sending.draft.content[CARD_KEY];
+                card["asked_by"] == agent.as_str()
+                    && board_id.is_none_or(|board_id| card["board_id"] == board_id)
+            });
         }
         if let Some(sending) = sending.filter(|sending| sending.draft.room_id == heard.room_id) {
             super::posting::sent(
@@ -273,6 +297,9 @@ impl Hearing<'_> {
         if let Some(answered) = self.ledger.answered_by_event(&heard.room_id, redacts)? {
             return Ok(desk::answer_redacted(&answered, heard, self.now));
         }
+        if let Some(submission) = self.ledger.submission_by_event(&heard.room_id, redacts)? {
+            return self.take_back(&submission);
+        }
         let mut changes = Vec::new();
         for key in self.ledger.about(&heard.room_id, redacts)? {
             let found = self.ledger.find(&key)?.filter(|elicitation| {
@@ -281,6 +308,19 @@ impl Hearing<'_> {
             if let Some(open) = found {
                 changes.push(desk::close_without_card(&open, self.now));
             }
+        }
+        Ok(changes)
+    }
+
+    /// The message of an answer that is on its way to a board was redacted: it is not handed in
+    /// any more. If it is in hand right now, the board may have it all the same.
+    fn take_back(&mut self, submission: &Submission) -> Result<Vec<Change>, LedgerError> {
+        self.ledger.end_submission(submission.seq, "redacted")?;
+        let mut changes = vec![Change::ForgetText(submission.key.clone())];
+        if submission.waited
+            && let Some(found) = self.ledger.find(&submission.key)?
+        {
+            changes.push(desk::taken_back(&found, &submission.answer));
         }
         Ok(changes)
     }
@@ -342,7 +382,11 @@ impl Hearing<'_> {
     /// A message could not be decrypted for a while. Its sender is told once, where a question is
     /// open that it may have answered.
     fn unreadable(&mut self, kept: &Undecrypted) -> Result<(), LedgerError> {
-        let open = self.ledger.open_in(&kept.room_id)?;
+        let mut open = self.ledger.open_in(&kept.room_id)?;
+        open.retain(|open| self.manners(open.key()).notices);
+        if self.config.carriers.contains_key(&kept.sender) {
+            open.clear();
+        }
         let meant = open
             .iter()
             .rfind(|open| open.question.created_at <= kept.heard_at);
@@ -359,7 +403,10 @@ impl Hearing<'_> {
         if self.ledger.undecrypted_since(room_id, event_id)?.is_none() {
             return Ok(());
         }
-        let Some(noticed) = self.ledger.notice_about(room_id, event_id)? else {
+        let Some(noticed) = self
+            .ledger
+            .said_about(SendKind::Notice, room_id, event_id)?
+        else {
             return Ok(());
         };
         if noticed.untried {
@@ -415,10 +462,16 @@ impl Hearing<'_> {
                 .iter()
                 .any(|other| other.elicitation.key() == elicitation.key());
             if !listed && elicitation.state != State::Queued {
-                let own_events = self.ledger.events_about(elicitation.key())?;
+                let key = elicitation.key();
+                let submission = match elicitation.question.source() {
+                    Source::Board => self.ledger.submission(key)?,
+                    Source::Agent | Source::Carrier => None,
+                };
                 known.push(Known {
+                    own_events: self.ledger.events_about(key)?,
+                    submission: submission.map(|submission| submission.answer),
+                    manners: self.manners(key),
                     elicitation,
-                    own_events,
                 });
             }
         }

@@ -4,11 +4,15 @@
 //! Every change is one transaction of the ledger; what comes back is committed.
 
 mod asking;
+mod boards;
+mod carried;
 mod health;
 mod hearing;
 mod moving;
 mod posting;
 
+use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
@@ -16,6 +20,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 
 pub use asking::{AskError, Asked, CancelError};
+pub use boards::{BoardError, BoardRoom, Reconciled, Taken};
 pub use health::{Health, Readiness};
 pub use hearing::{Batch, Filled};
 
@@ -55,13 +60,24 @@ pub enum RoomTrouble {
     Away(String),
 }
 
+/// What comes of asking about a room, later.
+pub type Looking<'a, T> = Pin<Box<dyn Future<Output = Result<T, RoomTrouble>> + Send + 'a>>;
+
 /// What the service wants to know of the bot's rooms.
 pub trait Rooms: Send + Sync {
     /// Finds a room by id or alias.
-    fn locate<'a>(
+    fn locate<'a>(&'a self, room: &'a str) -> Looking<'a, RoomFacts>;
+
+    /// The room that was made for a board; it is made if there is none.
+    fn make_board_room<'a>(&'a self, wanted: &'a BoardRoom) -> Looking<'a, String>;
+
+    /// Gives a room a name, unless it has one that is not `before`, or not the bot's doing.
+    fn name_room<'a>(
         &'a self,
-        room: &'a str,
-    ) -> std::pin::Pin<Box<dyn Future<Output = Result<RoomFacts, RoomTrouble>> + Send + 'a>>;
+        room_id: &'a str,
+        name: &'a str,
+        before: Option<&'a str>,
+    ) -> Looking<'a, ()>;
 
     /// The bot's user id.
     fn bot(&self) -> &str;
@@ -76,6 +92,7 @@ pub struct Service {
     health: Health,
     stopping: watch::Receiver<bool>,
     commands: Commands,
+    boards: BTreeMap<String, boards::Board>,
 }
 
 impl Service {
@@ -104,6 +121,7 @@ impl Service {
         }
         Ok(Arc::new(Self {
             commands: Commands::new(&config.matrix.prefix),
+            boards: boards::boards_of(&config),
             config,
             book,
             rooms,
@@ -175,6 +193,11 @@ impl Service {
         self.watching(Watch::rooms)
     }
 
+    /// Watches a room in which something is about to be found.
+    pub fn watch_room(&self, room_id: &str) {
+        self.watch_mut(|watch| watch.note(room_id, Interest::Pending));
+    }
+
     fn watching<T>(&self, look: impl FnOnce(&Watch) -> T) -> T {
         // A poisoned lock only means that a reader panicked; the map itself is whole.
         look(
@@ -202,6 +225,17 @@ impl Service {
             .is_some_and(|agent| agent.webhook.is_some())
     }
 
+    /// The elicitation that an agent knows by an id: its own, or one whose answer is routed to it.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub async fn find_of(&self, agent: &str, id: &str) -> Result<Option<Elicitation>, LedgerError> {
+        let (agent, id) = (agent.to_owned(), id.to_owned());
+        self.book
+            .read(move |ledger| ledger.find_of(&agent, &id))
+            .await
+    }
+
     /// One elicitation of an origin.
     ///
     /// # Errors
@@ -211,7 +245,7 @@ impl Service {
         self.book.read(move |ledger| ledger.find(&key)).await
     }
 
-    /// One page of an origin's elicitations.
+    /// One page of the elicitations that an agent may read.
     ///
     /// # Errors
     /// When the ledger fails.

@@ -19,8 +19,8 @@ pub(super) fn sent(
         return Ok(());
     }
     let posted = ledger.mark_posted(&sending.draft.key, event_id)?;
-    if let Some(open) = posted.filter(|elicitation| elicitation.state == State::Open) {
-        let event = desk::announcement(&open);
+    let open = posted.filter(|elicitation| elicitation.state == State::Open);
+    if let Some(event) = open.as_ref().and_then(desk::announcement) {
         let deliver = Service::has_webhook(config, &event.key.origin);
         ledger.announce(&event, deliver, now)?;
     }
@@ -40,19 +40,24 @@ impl Service {
             .await
     }
 
-    /// The event of the notice that a draft takes the place of, if it is in the room.
+    /// The event of this kind that replies to, or reacts to, the same message as a draft, if it is
+    /// in the room.
     ///
     /// # Errors
     /// When the ledger fails.
-    pub async fn notice_in_place(&self, edit: &SendDraft) -> Result<Option<String>, LedgerError> {
+    pub async fn said_before(
+        &self,
+        kind: SendKind,
+        edit: &SendDraft,
+    ) -> Result<Option<String>, LedgerError> {
         let Some(message) = edit.replies_to().map(str::to_owned) else {
             return Ok(None);
         };
         let room_id = edit.room_id.clone();
-        let noticed = self
+        let before = self
             .book
-            .read(move |ledger| ledger.notice_about(&room_id, &message));
-        Ok(noticed.await?.and_then(|noticed| noticed.event_id))
+            .read(move |ledger| ledger.said_about(kind, &room_id, &message));
+        Ok(before.await?.and_then(|before| before.event_id))
     }
 
     /// Gives a row of the outbox up: the room refuses it for good. A card's question cannot be

@@ -12,7 +12,6 @@ mod talking;
 mod waiting;
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::Mutex;
 
 use serde_json::{Value, json};
@@ -30,10 +29,15 @@ const ROOM: &str = "!deploys:x.org";
 struct KnownRooms(Mutex<HashMap<String, Result<RoomFacts, RoomTrouble>>>);
 
 impl Rooms for KnownRooms {
-    fn locate<'a>(
-        &'a self,
-        room: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<RoomFacts, RoomTrouble>> + Send + 'a>> {
+    fn make_board_room<'a>(&'a self, wanted: &'a BoardRoom) -> Looking<'a, String> {
+        Box::pin(async { Ok(format!("!{}", wanted.board)) })
+    }
+
+    fn name_room<'a>(&'a self, _: &'a str, _: &'a str, _: Option<&'a str>) -> Looking<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn locate<'a>(&'a self, room: &'a str) -> Looking<'a, RoomFacts> {
         let unknown = || Err(RoomTrouble::Unknown(room.to_owned()));
         let found = self.0.lock().unwrap().get(room).cloned();
         Box::pin(async move { found.unwrap_or_else(unknown) })
@@ -353,6 +357,7 @@ fn echo(posted: &Posted) -> Heard {
     let own = What::Own {
         txn_id: Some(posted.sending.txn_id.clone()),
         card: None,
+        board_id: None,
     };
     heard("@elicit:x.org", &posted.event_id, own)
 }

@@ -406,6 +406,9 @@ fn a_question_is_stored_as_it_was_asked() {
             question: Question {
                 key: Key::new("builder", "e1"),
                 asked_by: "builder".to_owned(),
+                routed_to: None,
+                abridged: false,
+                asked_at: None,
                 asker_name: Some("Builder".to_owned()),
                 room_id: "!deploys:x.org".to_owned(),
                 thread: Some("$root".to_owned()),

@@ -1,6 +1,8 @@
 //! What follows from a message, given the questions it may be about.
 
 mod answering;
+mod boards;
+mod carriers;
 mod corrections;
 mod declining;
 mod properties;
@@ -12,7 +14,7 @@ use serde_json::json;
 
 use super::*;
 use crate::contract::CardOption;
-use crate::desk::Sender;
+use crate::desk::{EventDraft, Sender};
 use crate::elicitation::{Answerers, Key, NumberedOption, Question};
 
 const ROOM: &str = "!deploys:x.org";
@@ -43,6 +45,9 @@ fn asked(id: &str, tag: &str, options: &[(&str, &str)]) -> Known {
             question: Question {
                 key: Key::new("builder", id),
                 asked_by: "builder".to_owned(),
+                routed_to: None,
+                abridged: false,
+                asked_at: None,
                 asker_name: None,
                 room_id: ROOM.to_owned(),
                 thread: None,
@@ -74,6 +79,8 @@ fn asked(id: &str, tag: &str, options: &[(&str, &str)]) -> Known {
             answer: None,
         },
         own_events: vec![card],
+        submission: None,
+        manners: Manners::default(),
     }
 }
 
@@ -96,7 +103,7 @@ fn answered(known: Known) -> Known {
     let changes = judge_one(&known, &mira("$m0"), &words("1"));
     Known {
         elicitation: closed(&changes).clone(),
-        own_events: known.own_events,
+        ..known
     }
 }
 

@@ -9,7 +9,6 @@ mod events;
 mod health;
 mod waiting;
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +27,7 @@ use crate::config::Config;
 use crate::desk::EventDraft;
 use crate::elicitation::Key;
 use crate::ledger::{self, LedgerError};
-use crate::service::{RoomFacts, RoomTrouble, Rooms, Service};
+use crate::service::{BoardRoom, Looking, RoomFacts, RoomTrouble, Rooms, Service};
 
 const BUILDER: &str = "builder-token-0123";
 const TESTER: &str = "tester-token-4567";
@@ -37,10 +36,15 @@ const TESTER: &str = "tester-token-4567";
 struct FewRooms;
 
 impl Rooms for FewRooms {
-    fn locate<'a>(
-        &'a self,
-        room: &'a str,
-    ) -> Pin<Box<dyn Future<Output = Result<RoomFacts, RoomTrouble>> + Send + 'a>> {
+    fn make_board_room<'a>(&'a self, wanted: &'a BoardRoom) -> Looking<'a, String> {
+        Box::pin(async { Ok(format!("!{}", wanted.board)) })
+    }
+
+    fn name_room<'a>(&'a self, _: &'a str, _: &'a str, _: Option<&'a str>) -> Looking<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn locate<'a>(&'a self, room: &'a str) -> Looking<'a, RoomFacts> {
         let facts = |room_id: &str, joined, may_send| RoomFacts {
             room_id: room_id.to_owned(),
             aliases: Vec::new(),

@@ -79,6 +79,9 @@ pub(super) fn question(origin: &str, id: &str) -> Elicitation {
         question: Question {
             key: Key::new(origin, id),
             asked_by: origin.to_owned(),
+            routed_to: None,
+            abridged: false,
+            asked_at: None,
             asker_name: Some("Builder".to_owned()),
             room_id: ROOM.to_owned(),
             thread: Some("$thread".to_owned()),
@@ -195,5 +198,5 @@ fn head(ledger: &mut dyn Ledger, room: &Elicitation) -> Option<Sending> {
 
 /// What an agent is told about a question in its present state.
 pub(super) fn news(about: &Elicitation) -> EventDraft {
-    announcement(about)
+    announcement(about).unwrap()
 }

@@ -318,8 +318,14 @@ fn a_notice_is_found_by_the_message_it_replies_to(ledger: &mut dyn Ledger) {
     ] {
         ledger.send(&draft, NOON).unwrap();
     }
-    assert_eq!(ledger.notice_about(room, "$m2").unwrap(), None);
-    let found = ledger.notice_about(room, "$m1").unwrap().unwrap();
+    assert_eq!(
+        ledger.said_about(SendKind::Notice, room, "$m2").unwrap(),
+        None
+    );
+    let found = ledger
+        .said_about(SendKind::Notice, room, "$m1")
+        .unwrap()
+        .unwrap();
     let expected = |event_id: Option<&str>, untried| Noticed {
         seq: found.seq,
         key: a.key().clone(),
@@ -328,14 +334,20 @@ fn a_notice_is_found_by_the_message_it_replies_to(ledger: &mut dyn Ledger) {
     };
     assert_eq!(found, expected(None, true));
     ledger.mark_attempted(found.seq, NOON).unwrap();
-    let tried = ledger.notice_about(room, "$m1").unwrap();
+    let tried = ledger.said_about(SendKind::Notice, room, "$m1").unwrap();
     assert_eq!(tried, Some(expected(None, false)));
     ledger.mark_sent(found.seq, "$n1").unwrap();
-    let sent = ledger.notice_about(room, "$m1").unwrap();
+    let sent = ledger.said_about(SendKind::Notice, room, "$m1").unwrap();
     assert_eq!(sent, Some(expected(Some("$n1"), false)));
-    let elsewhere = ledger.notice_about(other, "$m1").unwrap().unwrap();
+    let elsewhere = ledger
+        .said_about(SendKind::Notice, other, "$m1")
+        .unwrap()
+        .unwrap();
     ledger.drop_sending(elsewhere.seq, "never mind").unwrap();
-    assert_eq!(ledger.notice_about(other, "$m1").unwrap(), None);
+    assert_eq!(
+        ledger.said_about(SendKind::Notice, other, "$m1").unwrap(),
+        None
+    );
 }
 
 fn a_notice_about_no_question_is_about_none(ledger: &mut dyn Ledger) {

@@ -334,7 +334,7 @@ fn page(ledger: &mut dyn Ledger, below: Option<i64>, limit: usize) -> Page {
     let (state, room_id) = (None, None);
     ledger
         .list(&Sought {
-            origin,
+            owner: origin,
             state,
             room_id,
             below,
@@ -382,7 +382,7 @@ fn a_listing_holds_only_what_is_sought(ledger: &mut dyn Ledger) {
     post(ledger, question("agt_9", "theirs"));
     let mut list = |state, room: Option<&str>| {
         let sought = Sought {
-            origin: AGENT.to_owned(),
+            owner: AGENT.to_owned(),
             state,
             room_id: room.map(str::to_owned),
             below: None,

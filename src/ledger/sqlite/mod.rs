@@ -1,6 +1,7 @@
 //! The ledger on SQLite: WAL, `synchronous=FULL`, one process at a time.
 
 mod announcements;
+mod boards;
 mod inbox;
 mod outbox;
 mod questions;
@@ -22,6 +23,7 @@ const MIGRATIONS: &[M<'_>] = &[
     M::up(include_str!("../migrations/001_first.sql")),
     M::up(include_str!("../migrations/002_talk.sql")),
     M::up(include_str!("../migrations/003_upgrades.sql")),
+    M::up(include_str!("../migrations/004_boards.sql")),
 ];
 
 /// A room as `?1` and all that took its place, one after the other, as `rooms`.
@@ -118,6 +120,10 @@ impl SqliteLedger {
     /// Work put off by a process that is gone need not wait out its time.
     fn release_claims(&mut self) -> Result<(), LedgerError> {
         self.change("UPDATE outbox SET next_at = 0 WHERE state = 'pending'", [])?;
+        self.change(
+            "UPDATE submissions SET next_at = 0, in_hand = 0 WHERE state = 'pending'",
+            [],
+        )?;
         Ok(())
     }
 
@@ -296,6 +302,7 @@ impl Ledger for SqliteLedger {
         for sql in [
             &format!("DELETE FROM own_events WHERE (origin, id) IN ({over})"),
             &format!("DELETE FROM told WHERE (origin, id) IN ({over})"),
+            &format!("DELETE FROM submissions WHERE (origin, id) IN ({over})"),
             &format!("DELETE FROM elicitations WHERE (origin, id) IN ({over})"),
             "DELETE FROM outbox WHERE state <> 'pending' AND created_at < ?1",
             "DELETE FROM events WHERE at < ?1 AND seq NOT IN

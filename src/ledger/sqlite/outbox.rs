@@ -150,7 +150,7 @@ impl Outbox for SqliteLedger {
             let sql = format!(
                 "INSERT INTO own_events (room_id, event_id, origin, id)
                  SELECT room_id, event_id, {keys}
-                 WHERE seq = ?1 AND kind <> 'reaction' AND outbox.origin <> ''
+                 WHERE seq = ?1 AND kind NOT IN ('reaction', 'waiting', 'waiting_over') AND outbox.origin <> ''
                  ON CONFLICT DO NOTHING"
             );
             self.change(&sql, [seq])?;
@@ -200,6 +200,17 @@ impl Outbox for SqliteLedger {
             .transpose()
     }
 
+    fn pending_cards(&mut self, room_id: &str, id: &str) -> Result<Vec<Sending>, LedgerError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM outbox
+             WHERE room_id = ?1 AND id = ?2 AND kind = 'card' AND state = 'pending' ORDER BY seq"
+        );
+        self.all(&sql, [room_id, id], Stored::from_row)?
+            .into_iter()
+            .map(Stored::read)
+            .collect()
+    }
+
     fn withdraw_unsent_card(&mut self, key: &Key) -> Result<bool, LedgerError> {
         let changed = self.change(
             "UPDATE outbox SET state = 'dropped', last_error = 'closed before it was sent'
@@ -210,16 +221,17 @@ impl Outbox for SqliteLedger {
         Ok(changed > 0)
     }
 
-    fn notice_about(
+    fn said_about(
         &mut self,
+        kind: SendKind,
         room_id: &str,
         event_id: &str,
     ) -> Result<Option<Noticed>, LedgerError> {
         self.first(
             "SELECT seq, origin, id, event_id, state = 'pending' AND attempted_at IS NULL FROM outbox
-             WHERE room_id = ?1 AND replies_to = ?2 AND kind = 'notice' AND state <> 'dropped'
+             WHERE room_id = ?1 AND replies_to = ?2 AND kind = ?3 AND state <> 'dropped'
              ORDER BY seq DESC LIMIT 1",
-            [room_id, event_id],
+            [room_id, event_id, kind.word()],
             |row| {
                 Ok(Noticed {
                     seq: row.get(0)?,

@@ -2,7 +2,7 @@ use rusqlite::{Row, params};
 
 use super::{SUCCESSION, SqliteLedger, from_json, key_params, to_json};
 use crate::clock::Millis;
-use crate::elicitation::{Answer, Elicitation, Key, State};
+use crate::elicitation::{Answer, Elicitation, Key, Question, State};
 use crate::ledger::{Asked, LedgerError, MOST_TOLD, Note, Page, Questions, Sought};
 
 /// The columns of [`Stored`], in its order.
@@ -63,7 +63,7 @@ impl Stored {
 }
 
 impl SqliteLedger {
-    fn elicitations(
+    pub(super) fn elicitations(
         &self,
         rest: &str,
         params: impl rusqlite::Params,
@@ -90,6 +90,59 @@ impl SqliteLedger {
 impl Questions for SqliteLedger {
     fn find(&mut self, key: &Key) -> Result<Option<Elicitation>, LedgerError> {
         self.elicitation("WHERE origin = ?1 AND id = ?2", &key_params(key)[..])
+    }
+
+    fn find_of(&mut self, agent: &str, id: &str) -> Result<Option<Elicitation>, LedgerError> {
+        if let Some(own) = self.find(&Key::new(agent, id))? {
+            return Ok(Some(own));
+        }
+        self.elicitation(
+            "WHERE owner = ?1 AND id = ?2 AND owner <> origin ORDER BY seq LIMIT 1",
+            [agent, id],
+        )
+    }
+
+    fn carried_as(&mut self, id: &str) -> Result<Vec<Elicitation>, LedgerError> {
+        self.elicitations(
+            "WHERE id = ?1 AND origin >= 'carrier:' AND origin < 'carrier;' ORDER BY seq",
+            [id],
+        )
+    }
+
+    fn revise(&mut self, question: &Question) -> Result<bool, LedgerError> {
+        let changed = self.change(
+            "UPDATE elicitations SET question = ?3
+             WHERE origin = ?1 AND id = ?2 AND state IN ('queued', 'open')",
+            params![
+                question.key.origin,
+                question.key.id,
+                to_json("question", question)?
+            ],
+        )?;
+        Ok(changed == 1)
+    }
+
+    fn bury(&mut self, key: &Key) -> Result<bool, LedgerError> {
+        let gone = self.change(
+            "DELETE FROM elicitations WHERE origin = ?1 AND id = ?2 AND state = 'undeliverable'",
+            &key_params(key)[..],
+        )?;
+        if gone == 1 {
+            for table in ["own_events", "told", "submissions"] {
+                let sql = format!("DELETE FROM {table} WHERE origin = ?1 AND id = ?2");
+                self.change(&sql, &key_params(key)[..])?;
+            }
+        }
+        Ok(gone == 1)
+    }
+
+    fn note_about(&mut self, key: &Key, room_id: &str, event_id: &str) -> Result<(), LedgerError> {
+        self.change(
+            "INSERT INTO own_events (room_id, event_id, origin, id) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO NOTHING",
+            params![room_id, event_id, key.origin, key.id],
+        )?;
+        Ok(())
     }
 
     fn find_asked(
@@ -124,8 +177,10 @@ impl Questions for SqliteLedger {
         let question = &elicitation.question;
         let inserted = self.change(
             "INSERT INTO elicitations (origin, id, idempotency_key, fingerprint, room_id, tag,
-                 state, board_id, card_id, expires_at, created_at, event_id, visible, question)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+                 state, board_id, card_id, expires_at, created_at, event_id, visible, question,
+                 owner, visible_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15,
+                 CASE WHEN ?13 THEN ?11 END)
              ON CONFLICT DO NOTHING",
             params![
                 question.key.origin,
@@ -142,6 +197,7 @@ impl Questions for SqliteLedger {
                 elicitation.event_id,
                 elicitation.visible,
                 to_json("question", question)?,
+                question.owner(),
             ],
         )?;
         if inserted == 1 {
@@ -351,6 +407,7 @@ impl Questions for SqliteLedger {
              WHERE origin = ?1 AND id = ?2 AND answer IS NOT NULL",
             &key_params(key)[..],
         )?;
+        let owner = "(SELECT owner FROM elicitations WHERE origin = ?1 AND id = ?2)";
         for place in [
             "$.answer.text",
             "$.correction.text",
@@ -358,10 +415,15 @@ impl Questions for SqliteLedger {
         ] {
             let sql = format!(
                 "UPDATE events SET body = json_set(body, '{place}', NULL)
-                 WHERE origin = ?1 AND id = ?2 AND json_type(body, '{place}') IS NOT NULL"
+                 WHERE origin IN (?1, {owner}) AND id = ?2 AND json_type(body, '{place}') IS NOT NULL"
             );
             self.change(&sql, &key_params(key)[..])?;
         }
+        self.change(
+            "UPDATE submissions SET answer = json_set(answer, '$.text', NULL)
+             WHERE origin = ?1 AND id = ?2",
+            &key_params(key)[..],
+        )?;
         // The closed card and the notices after it quote a written answer, and only that.
         let quoting = "origin = ?1 AND id = ?2 AND kind IN ('card_edit', 'notice')
              AND created_at >= (SELECT closed_at FROM elicitations
@@ -414,14 +476,14 @@ impl Questions for SqliteLedger {
         let limit = i64::try_from(sought.limit).unwrap_or(i64::MAX);
         let sql = format!(
             "SELECT {COLUMNS} FROM elicitations
-             WHERE origin = ?1 AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR room_id = ?3)
+             WHERE owner = ?1 AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR room_id = ?3)
                  AND (?4 IS NULL OR seq < ?4)
              ORDER BY seq DESC LIMIT ?5"
         );
         let mut stored = self.all(
             &sql,
             params![
-                sought.origin,
+                sought.owner,
                 sought.state.map(State::word),
                 sought.room_id,
                 sought.below,

@@ -37,6 +37,7 @@ async fn a_question_is_asked_posted_answered_and_told_as_one_object() {
         "room_id": ROOM,
         "event_id": "$own1",
         "asked_by": "builder",
+        "source": "agent",
         "card": {
             "schema_version": 1, "board_id": "builder", "card_id": "e1", "elicitation_id": "e1",
             "run_id": "e1", "stage_key": "ask", "card_title": "Release", "asked_by": "builder",
@@ -195,7 +196,15 @@ async fn a_card_of_another_device_of_the_bot_is_known_by_what_it_carries() {
         let card = Some((agent.to_owned(), "e1".to_owned()));
         Heard {
             room_id: room_id.to_owned(),
-            ..heard("@elicit:x.org", event_id, What::Own { txn_id: None, card })
+            ..heard(
+                "@elicit:x.org",
+                event_id,
+                What::Own {
+                    txn_id: None,
+                    card,
+                    board_id: None,
+                },
+            )
         }
     };
     house

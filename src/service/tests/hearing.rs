@@ -390,7 +390,10 @@ async fn the_word_that_a_message_could_not_be_read_is_taken_back_when_it_is() {
         let posted = house.post().await;
         let edit = &posted[0];
         assert_eq!(edit.kind(), SendKind::NoticeEdit);
-        let in_place = house.service.notice_in_place(&edit.sending.draft).await;
+        let in_place = house
+            .service
+            .said_before(SendKind::Notice, &edit.sending.draft)
+            .await;
         assert_eq!(in_place.unwrap(), Some(notice.event_id));
         let new = &edit.sending.draft.content["m.new_content"];
         assert_eq!(new["body"], "I have read this message by now.");

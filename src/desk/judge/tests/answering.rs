@@ -42,12 +42,12 @@ fn an_answer_closes_its_question_marks_the_message_and_tells_the_agent() {
         says(&known, &words(" 2.\n")),
         [
             Change::Close {
-                edit: draft(SendKind::CardEdit, prose::closed(&expected)),
-                event: EventDraft {
+                edit: Some(draft(SendKind::CardEdit, prose::closed(&expected))),
+                event: Some(EventDraft {
                     key: Key::new("builder", "e1"),
                     event_type: "elicitation.answered".to_owned(),
                     body: object(&expected),
-                },
+                }),
                 closed: Box::new(expected),
             },
             Change::Send(draft(
@@ -61,7 +61,13 @@ fn an_answer_closes_its_question_marks_the_message_and_tells_the_agent() {
 #[test]
 fn the_edited_card_says_what_was_chosen_by_whom_and_carries_no_card() {
     let changes = says(&first(), &words("wait"));
-    let [Change::Close { edit, .. }, _] = changes.as_slice() else {
+    let [
+        Change::Close {
+            edit: Some(edit), ..
+        },
+        _,
+    ] = changes.as_slice()
+    else {
         panic!("it is no answer: {changes:?}");
     };
     assert_eq!(

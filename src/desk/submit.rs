@@ -1,0 +1,82 @@
+//! What becomes of an answer that was handed in to a board: the board decides, the room is told.
+
+use serde_json::Value;
+
+use super::change::{Change, SendDraft, SendKind, close, taken};
+use crate::clock::Millis;
+use crate::elicitation::{Answer, Elicitation, Outcome, SETTLED, State};
+use crate::prose::{self, Place};
+
+/// What follows from the end of handing an answer in. `waited`: the room was shown that it takes
+/// its time.
+pub fn handed_in(
+    elicitation: &Elicitation,
+    answer: &Answer,
+    outcome: &Outcome,
+    waited: bool,
+    now: Millis,
+) -> Vec<Change> {
+    let mut changes = Vec::new();
+    if waited {
+        changes.push(waiting(elicitation, answer, SendKind::WaitingOver));
+    }
+    match outcome {
+        Outcome::Taken => {
+            let answer_given = Some(answer.clone());
+            changes.push(close(elicitation, State::Answered, None, answer_given, now));
+            let room_id = &elicitation.question.room_id;
+            changes.push(taken(room_id, elicitation, &answer.event_id));
+        }
+        Outcome::Settled { .. } => {
+            changes.push(settled(elicitation, now));
+            changes.push(told(elicitation, answer, outcome));
+        }
+        _ => changes.push(told(elicitation, answer, outcome)),
+    }
+    changes
+}
+
+/// A question that is open here, and that its board no longer asks.
+pub fn settled(elicitation: &Elicitation, now: Millis) -> Change {
+    close(elicitation, State::Cancelled, Some(SETTLED), None, now)
+}
+
+/// The room sees that an answer is kept and takes its time.
+pub fn wait_for_board(elicitation: &Elicitation, answer: &Answer) -> Change {
+    waiting(elicitation, answer, SendKind::Waiting)
+}
+
+/// An answer will not be handed in any more: its message was redacted.
+pub fn taken_back(elicitation: &Elicitation, answer: &Answer) -> Change {
+    waiting(elicitation, answer, SendKind::WaitingOver)
+}
+
+fn waiting(elicitation: &Elicitation, answer: &Answer, kind: SendKind) -> Change {
+    let content = prose::reaction(&answer.event_id, prose::WAITING);
+    Change::Send(draft(elicitation, kind, content))
+}
+
+/// What the person is told of their own message. Each try is told of: it may have been meant to
+/// end otherwise.
+fn told(elicitation: &Elicitation, answer: &Answer, outcome: &Outcome) -> Change {
+    let place = Place {
+        to: &answer.event_id,
+        thread: None,
+    };
+    let content = prose::not_taken(&place, elicitation, outcome);
+    Change::SayOnce {
+        user_id: answer.answered_by.clone(),
+        what: format!("{} {}", outcome.word(), answer.event_id),
+        notice: draft(elicitation, SendKind::Notice, content),
+    }
+}
+
+fn draft(elicitation: &Elicitation, kind: SendKind, content: Value) -> SendDraft {
+    SendDraft {
+        room_id: elicitation.question.room_id.clone(),
+        key: elicitation.key().clone(),
+        also: Vec::new(),
+        kind,
+        content,
+    }
+}
