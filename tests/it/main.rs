@@ -3,6 +3,7 @@
 mod agent_refused;
 mod agent_side;
 mod among_bots;
+mod board_double;
 mod crashes;
 mod deliveries;
 mod demo;
