@@ -7,6 +7,8 @@
 #![allow(dead_code, reason = "a kit: not every test needs every tool")]
 
 mod api;
+mod board;
+mod board_faults;
 mod bot_process;
 mod encrypted_person;
 mod webhook_sink;
@@ -24,6 +26,8 @@ use tokio::sync::OnceCell;
 #[allow(unused_imports, reason = "a kit")]
 pub use {
     api::{Api, EventStream, StreamedEvent},
+    board::{BOARD_AGENT, Board, BoardOptions},
+    board_faults::{BoardFault, BoardRoute},
     bot_process::{AGENT, BotConfig, BotProcess},
     encrypted_person::EncryptedPerson,
     webhook_sink::{Received, SinkAnswer, WebhookSink},
