@@ -141,6 +141,11 @@ impl BotConfig {
         &self.token
     }
 
+    /// Where its API will listen.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
     /// Who the bot is.
     pub fn user_id(&self) -> &str {
         &self.account.user_id
