@@ -17,6 +17,8 @@ mod people;
 mod signature;
 mod submit;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
