@@ -5,6 +5,7 @@ mod agent_side;
 mod among_bots;
 mod board_double;
 mod boards;
+mod carriers;
 mod crashes;
 mod deliveries;
 mod demo;
