@@ -3,13 +3,14 @@
 //! every commit synced, and prints a table.
 //!
 //! `cargo bench --bench roundtrip`, or a part of it: `cargo bench --bench roundtrip -- latency`,
-//! `burst`, `memory`, `many` or `double`. Sizes can be changed: `-- burst rooms=100 each=4`.
+//! `burst`, `memory`, `many`, `pushes` or `double`. Sizes can be changed: `-- burst rooms=100 each=4`.
 
 mod burst;
 mod double;
 mod latency;
 mod many;
 mod memory;
+mod pushes;
 #[path = "../../tests/scripted/mod.rs"]
 mod scripted;
 mod sink;
@@ -55,6 +56,9 @@ fn main() {
         }
         if wish.part("burst") {
             burst::measure(wish.size("rooms", 500), wish.size("each", 10)).await;
+        }
+        if wish.part("pushes") {
+            pushes::measure(wish.size("pushes", 1_000)).await;
         }
         if wish.part("memory") {
             memory::measure(wish.size("messages", 1_000_000)).await;

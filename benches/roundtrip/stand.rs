@@ -35,12 +35,17 @@ pub struct Stand {
 impl Stand {
     /// A bot in so many rooms, with three people in each of them. Not started yet.
     pub async fn set_up(rooms: usize) -> Self {
+        Self::set_up_with(rooms, |_, _| {}).await
+    }
+
+    /// The same with its configuration changed; the change is told the rooms.
+    pub async fn set_up_with(rooms: usize, change: impl FnOnce(&mut Value, &[String])) -> Self {
         let server = ScriptedServer::start().await;
         let user = server.account("elicit", PASSWORD);
         let people = ["ada", "ben", "mira"].map(|name| server.account(name, ""));
         let [ada, ben, mira] = people;
         let joined = [user.as_str(), &ben, &mira];
-        let rooms = (0..rooms).map(|_| server.room(&ada, &joined)).collect();
+        let rooms: Vec<String> = (0..rooms).map(|_| server.room(&ada, &joined)).collect();
         let sink = Sink::start().await;
         let folder = tempfile::tempdir().expect("a folder");
         // Below the range of outgoing connections, which would take it while the bot is down.
@@ -50,7 +55,7 @@ impl Stand {
                 break port;
             }
         };
-        let text = toml::to_string(&json!({
+        let mut config = json!({
             "matrix": {
                 "homeserver": server.url(), "user": user, "password": PASSWORD,
                 "data_dir": folder.path().join("stored"),
@@ -60,7 +65,9 @@ impl Stand {
                 "token": TOKEN,
                 "webhook": { "url": sink.url, "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" },
             } },
-        }));
+        });
+        change(&mut config, &rooms);
+        let text = toml::to_string(&config);
         std::fs::write(folder.path().join("config.toml"), text.expect("TOML")).expect("a file");
         let http = reqwest::Client::builder().no_proxy().build();
         Self {
@@ -73,6 +80,11 @@ impl Stand {
             http: http.expect("a client"),
             running: None,
         }
+    }
+
+    /// The address of a path of its API.
+    pub fn address(&self, path: &str) -> String {
+        format!("{}{path}", self.api)
     }
 
     /// Where the bot keeps what it stores.

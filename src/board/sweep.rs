@@ -39,6 +39,17 @@ pub(super) struct Sweeper {
     pub(super) push_url: Option<Url>,
 }
 
+/// What came of one look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Looked {
+    /// Everything that is pending there is here.
+    InLine,
+    /// Some of it waits for a room.
+    NoRoom,
+    /// The board could not be read.
+    Unread,
+}
+
 impl Sweeper {
     /// Looks at the start, and then until `stopping` becomes true.
     ///
@@ -50,9 +61,18 @@ impl Sweeper {
             return Ok(());
         }
         let mut failures = 0;
+        let mut was_read = true;
         loop {
-            let sound = self.sweep().await?;
-            failures = if sound { 0 } else { failures + 1 };
+            let looked = self.sweep().await?;
+            let is_read = looked != Looked::Unread;
+            if is_read && !was_read {
+                self.service.board_is_back(&self.board).await?;
+            }
+            was_read = is_read;
+            failures = match looked {
+                Looked::InLine => 0,
+                Looked::Unread | Looked::NoRoom => failures + 1,
+            };
             let asked = async {
                 self.service.asked_to_look(&self.board).await;
                 tokio::time::sleep(GATHER).await;
@@ -65,8 +85,7 @@ impl Sweeper {
         }
     }
 
-    /// One look; whether everything that is pending there is here now.
-    async fn sweep(&self) -> Result<bool, LedgerError> {
+    async fn sweep(&self) -> Result<Looked, LedgerError> {
         let board = self.board.as_str();
         if let Some(url) = &self.push_url {
             self.subscribe(url).await;
@@ -81,7 +100,7 @@ impl Sweeper {
                     board.id = board, error = %error,
                     "what is pending on {board} could not be read: {error}"
                 );
-                return Ok(false);
+                return Ok(Looked::Unread);
             }
         };
         self.count(SWEEPS, "read", 1);
@@ -108,7 +127,10 @@ impl Sweeper {
             );
         }
         self.service.name_board_room(board).await?;
-        Ok(done.not_posted.is_none())
+        Ok(match done.not_posted {
+            None => Looked::InLine,
+            Some(_) => Looked::NoRoom,
+        })
     }
 
     async fn subscribe(&self, url: &Url) {

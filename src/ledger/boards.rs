@@ -67,6 +67,9 @@ pub trait Boards {
         error: &str,
     ) -> Result<(), LedgerError>;
 
+    /// Lets the answers of an origin that were put off be due at once: it can be reached again.
+    fn hurry_submissions(&mut self, origin: &str, now: Millis) -> Result<(), LedgerError>;
+
     /// Notes how handing an answer in ended; another one may be handed in then. `false` when it was
     /// ended already.
     fn end_submission(&mut self, seq: i64, outcome: &str) -> Result<bool, LedgerError>;

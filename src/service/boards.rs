@@ -273,6 +273,18 @@ impl Service {
             .await
     }
 
+    /// A board can be reached again: what was put off is handed in now.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub async fn board_is_back(&self, board: &str) -> Result<(), LedgerError> {
+        let origin = Key::of_board(board, "").origin;
+        let now = clock::now();
+        self.book
+            .write(move |ledger| ledger.hurry_submissions(&origin, now))
+            .await
+    }
+
     /// Notes how handing an answer in ended, and lets the room know.
     ///
     /// # Errors

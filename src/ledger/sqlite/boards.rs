@@ -154,6 +154,18 @@ impl Boards for SqliteLedger {
         Ok(())
     }
 
+    fn hurry_submissions(&mut self, origin: &str, now: Millis) -> Result<(), LedgerError> {
+        let changed = self.change(
+            "UPDATE submissions SET next_at = ?2
+             WHERE origin = ?1 AND state = 'pending' AND next_at > ?2",
+            params![origin, now],
+        )?;
+        if changed > 0 {
+            self.note(Note::Submission(origin.to_owned()));
+        }
+        Ok(())
+    }
+
     fn end_submission(&mut self, seq: i64, outcome: &str) -> Result<bool, LedgerError> {
         let changed = self.change(
             "UPDATE submissions SET in_hand = 0, state = ?2 WHERE seq = ?1 AND state = 'pending'",

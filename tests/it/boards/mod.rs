@@ -1,6 +1,7 @@
 //! A board's questions from the board to a room and back: the board is a process of its own.
 
 mod answering;
+mod deaths;
 mod elsewhere;
 mod outages;
 mod pushes;
@@ -21,11 +22,31 @@ const SECRET: &str = "a-key-for-the-pushes-of-the-board";
 /// A board, the bot that carries its questions, and the room in which they are asked. Ada and Ben
 /// are known to the board, by bearer tokens.
 pub struct Office {
-    pub board: Board,
     pub bot: BotProcess,
+    pub around: Around,
+}
+
+/// Everything but the bot, which may be dying.
+pub struct Around {
+    pub board: Board,
     pub ada: Person,
     pub ben: Person,
     pub room: String,
+    bot: String,
+}
+
+impl std::ops::Deref for Office {
+    type Target = Around;
+
+    fn deref(&self) -> &Around {
+        &self.around
+    }
+}
+
+impl std::ops::DerefMut for Office {
+    fn deref_mut(&mut self) -> &mut Around {
+        &mut self.around
+    }
 }
 
 impl Office {
@@ -73,11 +94,14 @@ impl Office {
         let bot = BotProcess::start(config).await;
         has_joined(&bot, &room).await;
         let office = Self {
-            board,
+            around: Around {
+                board,
+                ada,
+                ben,
+                room,
+                bot: bot.user_id().to_owned(),
+            },
             bot,
-            ada,
-            ben,
-            room,
         };
         if office.bot.config().text().contains("public_url") {
             office.board.until_subscribed(&office.push_url()).await;
@@ -89,7 +113,9 @@ impl Office {
     pub fn push_url(&self) -> String {
         format!("{}/v1/boards/{}/push", self.bot.url(), self.board.id())
     }
+}
 
+impl Around {
     /// An agent asks on the board; the question's id and the event of its card in the room.
     pub async fn ask(&self, question: Value) -> (String, String) {
         let id = self.board.ask(&question).await;
@@ -144,8 +170,7 @@ impl Office {
     }
 
     async fn seen(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
-        let bot = self.bot.user_id();
-        let wanted = |event: &Value| event["sender"] == bot && wanted(event);
+        let wanted = |event: &Value| event["sender"] == self.bot.as_str() && wanted(event);
         self.ada
             .wait_for(&self.room, what, SOON, wanted)
             .await

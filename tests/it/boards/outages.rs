@@ -4,18 +4,26 @@
 use serde_json::json;
 
 use super::{Office, may_i_run_them};
-use crate::scene::at_rest;
+use crate::scene::{at_rest, ledger};
 use crate::support::{BoardFault, BoardRoute, soon};
+
+/// The ledger of a bot that is down, as if it had tried in vain for an hour.
+fn an_hour_passes(office: &Office) {
+    let ago = "UPDATE submissions SET attempts = 14, created_at = created_at - 3600000,
+                   next_at = next_at + 240000";
+    assert_eq!(ledger(&office.bot).execute(ago, []).unwrap(), 1);
+}
 
 /// Pain: lost.
 #[tokio::test]
-async fn an_answer_outlives_a_board_that_is_down_and_a_bot_that_is_killed() {
+async fn an_answer_outlives_a_board_that_is_down_for_an_hour_and_a_bot_that_is_killed() {
     let mut office = Office::with(|config| config.with("boards.brd_7c1f.sweep", json!("1s"))).await;
     let (id, _) = office.ask(may_i_run_them()).await;
     office.board.down().await;
     let answer = office.ada.send_text(&office.room, "1").await.unwrap();
     let waiting = office.reacted(&answer, "⏳").await;
     office.bot.kill9();
+    an_hour_passes(&office);
     office.bot.start_again().await;
     soon("it to be tried again", async || {
         office

@@ -209,6 +209,12 @@ impl BotProcess {
         self.launch();
     }
 
+    /// Starts it again as one that dies at a point.
+    pub fn start_again_to_die_at(&mut self, point: String) {
+        self.die_at = Some(point);
+        self.launch();
+    }
+
     /// Starts it again if it has ended by itself; whether it had.
     pub fn revive(&mut self) -> bool {
         let ended = self.ended().is_some();
