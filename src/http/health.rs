@@ -15,9 +15,16 @@
 //! | `elicit_sync_malformed_total` | counter | | sync responses that held something malformed |
 //! | `elicit_upgrades_followed_total` | counter | | room upgrades that were followed |
 //! | `elicit_upgrades_refused_total` | counter | | successors of rooms that proved to be none |
+//! | `elicit_board_submissions_pending` | gauge | | answers on their way to a board |
+//! | `elicit_board_unread` | gauge | `board` | 1 while the board could not be read the last time, else 0 |
+//! | `elicit_board_pushes_total` | counter | `board`, `outcome`: `stored`, `known`, `ignored`, `unsigned`, `failed` | pushes of boards by what became of them |
+//! | `elicit_board_sweeps_total` | counter | `board`, `outcome`: `read`, `unread` | looks at what is pending on a board |
+//! | `elicit_board_found_total` | counter | `board`, `outcome`: `posted`, `settled`, `malformed` | what those looks found |
+//! | `elicit_board_subscriptions_total` | counter | `board`, `outcome`: `subscribed`, `failed` | subscriptions to a board's pushes |
+//! | `elicit_board_submissions_total` | counter | `board`, `outcome`: `taken`, `retried`, `settled`, `invalid`, `separation_of_duties`, `unknown_person`, `identity_down`, `refused` | answers handed in to a board, by how that ended |
 //!
-//! The gauges are read from the ledger when they are asked for; the counters
-//! begin at 0 with the process.
+//! The gauges are read from the ledger when they are asked for, but `elicit_board_unread`, which is
+//! there from the first look on; the counters begin at 0 with the process.
 
 use std::collections::BTreeMap;
 use std::sync::{OnceLock, PoisonError};
@@ -30,7 +37,9 @@ use axum::response::{IntoResponse, Response};
 use metrics_exporter_prometheus::{PrometheusBuilder, PrometheusHandle};
 use serde_json::{Value, json};
 
+use super::boards::PUSHES;
 use super::{Api, ApiError};
+use crate::board::{FOUND, SUBMISSIONS, SUBSCRIPTIONS, SWEEPS, UNREAD};
 use crate::clock;
 use crate::delivery::ATTEMPTS;
 use crate::ledger::{DeliveryCount, Ledger, LedgerError};
@@ -39,6 +48,7 @@ use crate::ledger::{DeliveryCount, Ledger, LedgerError};
 pub const REQUESTS: &str = "elicit_http_requests_total";
 const AGENT_PENDING: &str = "elicit_agent_deliveries_pending";
 const AGENT_PARKED: &str = "elicit_agent_deliveries_parked";
+const SUBMISSIONS_PENDING: &str = "elicit_board_submissions_pending";
 
 /// The handle of the process's metrics recorder, which is installed by the first call.
 ///
@@ -95,6 +105,18 @@ fn describe() {
         "elicit_sync_malformed_total",
         "Sync responses that held something malformed"
     );
+    describe_boards();
+}
+
+fn describe_boards() {
+    use metrics::{describe_counter, describe_gauge};
+    describe_gauge!(SUBMISSIONS_PENDING, "Answers on their way to a board");
+    describe_gauge!(UNREAD, "1 while a board could not be read the last time");
+    describe_counter!(PUSHES, "Pushes of boards by what became of them");
+    describe_counter!(SWEEPS, "Looks at what is pending on a board");
+    describe_counter!(FOUND, "What looks at boards found");
+    describe_counter!(SUBSCRIPTIONS, "Subscriptions to the pushes of boards");
+    describe_counter!(SUBMISSIONS, "Answers handed in to boards by how that ended");
 }
 
 /// `GET /healthz`: the process answers.
@@ -124,9 +146,10 @@ pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
         Ok::<_, LedgerError>((
             ledger.pending_counts()?,
             ledger.delivery_counts_by_origin()?,
+            ledger.submissions_pending()?,
         ))
     };
-    let ((queued, open, oldest), deliveries) = api.service.book().read(counts).await?;
+    let ((queued, open, oldest), deliveries, submissions) = api.service.book().read(counts).await?;
     let oldest_ms = oldest.map_or(0, |asked_at| clock::now().saturating_sub(asked_at).max(0));
     metrics::gauge!("elicit_ready").set(if api.service.readiness().ready {
         1.0
@@ -136,6 +159,7 @@ pub async fn metrics(State(api): State<Api>) -> Result<Response, ApiError> {
     metrics::gauge!("elicit_elicitations_queued").set(float(queued));
     metrics::gauge!("elicit_elicitations_open").set(float(open));
     metrics::gauge!("elicit_oldest_open_seconds").set(float(oldest_ms.unsigned_abs()) / 1000.0);
+    metrics::gauge!(SUBMISSIONS_PENDING).set(float(submissions));
     let sum = |of: fn(&DeliveryCount) -> u64| deliveries.iter().map(of).sum();
     metrics::gauge!("elicit_deliveries_pending").set(float(sum(|count| count.pending)));
     metrics::gauge!("elicit_deliveries_parked").set(float(sum(|count| count.parked)));

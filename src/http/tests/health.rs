@@ -49,6 +49,7 @@ async fn the_metrics_count_what_the_ledger_holds() {
         "elicit_oldest_open_seconds",
         "elicit_deliveries_pending",
         "elicit_deliveries_parked",
+        "elicit_board_submissions_pending",
     ] {
         assert!(
             text.contains(&format!("# TYPE {name} gauge")),
