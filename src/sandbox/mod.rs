@@ -24,15 +24,15 @@ use std::{io, path::PathBuf};
 pub use homeserver::{Account, Homeserver};
 pub use homeserver_config::{RateLimits, SERVER_NAME};
 pub use person::{Following, Person, RoomOptions};
-pub use provision::{Installed, Provision, SYNAPSE_VERSION};
-pub use synapse::{Synapse, SynapseOptions};
+pub use provision::{Installed, Provision, SYNAPSE_VERSION, find_python};
+pub use synapse::{Synapse, SynapseOptions, free_port};
 
 /// Why there is no throwaway homeserver, or why it refused something.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// No Python that Synapse runs on. `found` tells what was there instead, if anything.
+    /// No Python that is new enough. `found` tells what was there instead, if anything.
     #[error(
-        "the throwaway homeserver needs Python 3.10 or newer, and {found}; \
+        "Python 3.10 or newer is needed, and {found}; \
          install one, or name one in MATRIX_ELICIT_PYTHON"
     )]
     NoPython {

@@ -115,7 +115,7 @@ impl Provision {
         }
         self.remove_leftovers();
 
-        let python = self.find_python().await?;
+        let python = find(self.python.as_deref(), true).await?;
         let name = format!("{}{:08x}", folder_prefix(), rand::random::<u32>());
         let folder = cache.join(&name);
         let log = cache.join("install.log");
@@ -164,41 +164,49 @@ impl Provision {
             }
         }
     }
+}
 
-    /// The first interpreter that is new enough and can make an environment.
-    async fn find_python(&self) -> Result<String, SandboxError> {
-        let candidates = match &self.python {
-            Some(named) => vec![named.as_str()],
-            None => PYTHON_NAMES.to_vec(),
+/// An interpreter that is new enough for a throwaway homeserver and what else there is to run
+/// beside it: the one that `MATRIX_ELICIT_PYTHON` names, else the first on the `PATH` that will do.
+/// Nothing is installed, and nothing has to be. `env` looks up a variable.
+///
+/// # Errors
+/// [`SandboxError::NoPython`].
+pub async fn find_python(env: &dyn Fn(&str) -> Option<String>) -> Result<String, SandboxError> {
+    let named = env("MATRIX_ELICIT_PYTHON").filter(|name| !name.is_empty());
+    find(named.as_deref(), false).await
+}
+
+/// The first interpreter that is new enough and, if that is wanted, can make an environment.
+async fn find(named: Option<&str>, with_venv: bool) -> Result<String, SandboxError> {
+    let candidates = named.map_or_else(|| PYTHON_NAMES.to_vec(), |named| vec![named]);
+    let mut too_old = None;
+    let mut without_venv = None;
+    for name in candidates {
+        let Some(version) = ask(name, "import sys; print('%d.%d' % sys.version_info[:2])").await
+        else {
+            continue;
         };
-        let mut too_old = None;
-        let mut without_venv = None;
-        for name in &candidates {
-            let Some(version) =
-                ask(name, "import sys; print('%d.%d' % sys.version_info[:2])").await
-            else {
-                continue;
-            };
-            if parse_version(&version).is_none_or(|version| version < OLDEST_PYTHON) {
-                too_old.get_or_insert(format!("{name} is {version}"));
-            } else if ask(name, "import venv, ensurepip; print('yes')")
+        if parse_version(&version).is_none_or(|version| version < OLDEST_PYTHON) {
+            too_old.get_or_insert(format!("{name} is {version}"));
+        } else if with_venv
+            && ask(name, "import venv, ensurepip; print('yes')")
                 .await
                 .is_none()
-            {
-                without_venv.get_or_insert((*name).to_owned());
-            } else {
-                return Ok((*name).to_owned());
-            }
+        {
+            without_venv.get_or_insert(name.to_owned());
+        } else {
+            return Ok(name.to_owned());
         }
-        if let Some(python) = without_venv {
-            return Err(SandboxError::NoVenv { python });
-        }
-        let found = too_old.unwrap_or_else(|| match &self.python {
-            Some(named) => format!("{named} does not run"),
-            None => "there is none on the PATH".to_owned(),
-        });
-        Err(SandboxError::NoPython { found })
     }
+    if let Some(python) = without_venv {
+        return Err(SandboxError::NoVenv { python });
+    }
+    let found = too_old.unwrap_or_else(|| match named {
+        Some(named) => format!("{named} does not run"),
+        None => "there is none on the PATH".to_owned(),
+    });
+    Err(SandboxError::NoPython { found })
 }
 
 /// How the folders of this version's installations begin.

@@ -247,8 +247,12 @@ fn signing_key() -> String {
     format!("ed25519 a_demo {}\n", STANDARD_NO_PAD.encode(seed))
 }
 
-/// A port that nobody listens on at this moment.
-fn free_port() -> Result<u16, SandboxError> {
+/// A port of loopback that nobody listens on at this moment, and that no outgoing connection is
+/// given.
+///
+/// # Errors
+/// [`SandboxError::Io`] if none is found.
+pub fn free_port() -> Result<u16, SandboxError> {
     let mut last = None;
     for _ in 0..100 {
         let port = rand::rng().random_range(PORTS);

@@ -35,6 +35,20 @@ fn is_empty(folder: &Path) -> bool {
     std::fs::read_dir(folder).unwrap().next().is_none()
 }
 
+/// Waits until no process has this folder among its arguments any more.
+async fn no_process_is_left(folder: &Path) {
+    let folder = folder.to_str().unwrap();
+    soon("the demo's processes to end", async || {
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let mut commands = processes.filter_map(|process| {
+            let command = std::fs::read(process.path().join("cmdline")).ok()?;
+            Some(String::from_utf8_lossy(&command).into_owned())
+        });
+        (!commands.any(|command| command.contains(folder))).then_some(())
+    })
+    .await;
+}
+
 fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
@@ -148,6 +162,130 @@ async fn without_python_the_demo_says_so_in_one_line() {
         assert!(told.contains(part), "no {part:?} in: {told}");
     }
     assert!(is_empty(folder.path()));
+}
+
+/// What must hold of the question as the board has it, for the reply `1`.
+fn assert_ran_the_tests(object: &Value) {
+    assert_eq!(object["elicitationId"], "elc_7f3c");
+    assert_eq!(object["state"], "answered");
+    assert_eq!(object["agentId"], "agt_31d0");
+    assert_eq!(object["answer"]["option"], "run_them");
+    assert_eq!(object["answer"]["text"], Value::Null);
+    assert_eq!(object["answer"]["answeredBy"], "usr_ada");
+}
+
+#[tokio::test]
+async fn with_a_board_both_sides_are_shown_and_the_boards_question_is_printed_alone() {
+    installed().await;
+    let folder = tempfile::tempdir().unwrap();
+    let output = finished(demo(folder.path(), &["--board", "--reply", "1"])).await;
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_ran_the_tests(&serde_json::from_slice(&output.stdout).unwrap());
+    let told = stderr(&output);
+    for part in [
+        "the board │ agt_elicit subscribed to elicitation.pending",
+        "the board │ asks elc_7f3c “The tests need network access. May I run them?”",
+        "the board │ pushed elc_7f3c : 200",
+        "elicit invited ada into “Image builds”\n  │ Questions of agents that work on",
+        "1. Run the tests",
+        "the board │ elc_7f3c answered: run_them, by usr_ada",
+        "✓ 1. Run the tests — ada",
+        "elicit reacted: ✓",
+    ] {
+        assert!(told.contains(part), "no {part:?} in:\n{told}");
+    }
+    assert!(is_empty(folder.path()));
+    no_process_is_left(folder.path()).await;
+}
+
+#[tokio::test]
+async fn what_is_typed_at_the_prompt_is_the_answer_of_the_person_to_the_board() {
+    installed().await;
+    let folder = tempfile::tempdir().unwrap();
+    let mut child = demo(folder.path(), &["--board"])
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let typed = "perhaps\n\nskip them\n";
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(typed.as_bytes())
+        .unwrap();
+    let output = tokio::task::spawn_blocking(|| child.wait_with_output().unwrap())
+        .await
+        .unwrap();
+    assert!(output.status.success(), "{}", stderr(&output));
+    let shown = String::from_utf8(output.stdout).unwrap();
+    for part in [
+        "you> ",
+        "Sorry, I did not understand that as an answer",
+        "the board │ elc_7f3c answered: skip, by usr_ada",
+        "\"answeredBy\": \"usr_ada\"",
+    ] {
+        assert!(shown.contains(part), "no {part:?} in:\n{shown}");
+    }
+    assert!(is_empty(folder.path()));
+}
+
+#[tokio::test]
+async fn a_demo_with_a_board_that_is_interrupted_leaves_no_room_no_file_and_no_process() {
+    let synapse = homeserver().await;
+    let (bot, ada) = (unique("bot"), unique("ada"));
+    let bot = synapse.register(&bot, "bot-password").await.unwrap();
+    let ada = synapse.register(&ada, "ada-password").await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = demo(folder.path(), &["--board", "--homeserver", &synapse.url()]);
+    let child = command
+        .args(["--bot", &bot.user_id, "--person", &ada.user_id])
+        .env("MATRIX_ELICIT_BOT_PASSWORD", "bot-password")
+        .env("MATRIX_ELICIT_PERSON_PASSWORD", "ada-password")
+        .env("MATRIX_ELICIT_PYTHON", installed().await.python())
+        .stdin(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let [bot, ada] = [bot, ada].map(|account| Person::new(&synapse.url(), account).unwrap());
+    soon("the person to be in the board's room", async || {
+        (!ada.joined_rooms().await.unwrap().is_empty()).then_some(())
+    })
+    .await;
+    interrupt(&child);
+    let output = tokio::task::spawn_blocking(move || child.wait_with_output().unwrap())
+        .await
+        .unwrap();
+    assert!(!output.status.success());
+    let told = stderr(&output);
+    assert!(told.ends_with("matrix-elicit: interrupted\n"), "{told}");
+    for account in [bot, ada] {
+        assert_eq!(account.joined_rooms().await.unwrap(), Vec::<String>::new());
+    }
+    assert!(is_empty(folder.path()));
+    no_process_is_left(folder.path()).await;
+}
+
+#[tokio::test]
+async fn a_board_without_python_is_refused_in_one_line_before_anything_is_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = tempfile::tempdir().unwrap();
+    let nowhere = "http://127.0.0.1:9";
+    for arguments in [
+        &["--board", "--reply", "1"][..],
+        &["--board", "--reply", "1", "--homeserver", nowhere],
+    ] {
+        let mut command = demo(folder.path(), arguments);
+        command
+            .env("MATRIX_ELICIT_PYTHON", "no-such-interpreter")
+            .env("MATRIX_ELICIT_CACHE", cache.path());
+        let output = finished(command).await;
+        assert!(!output.status.success());
+        assert_eq!(
+            stderr(&output),
+            "matrix-elicit: Python 3.10 or newer is needed, and no-such-interpreter does not run; \
+             install one, or name one in MATRIX_ELICIT_PYTHON\n"
+        );
+        assert!(is_empty(folder.path()));
+    }
 }
 
 #[tokio::test]

@@ -19,6 +19,8 @@ use tokio::{
     task::JoinHandle,
 };
 
+use super::stage::Settings;
+
 /// Longer than a long-poll.
 const REQUEST_LIMIT: Duration = Duration::from_secs(70);
 const WAIT_SECONDS: &str = "55";
@@ -26,14 +28,15 @@ const WAIT_SECONDS: &str = "55";
 const TRIES_TO_ASK: u32 = 50;
 const BETWEEN_TRIES: Duration = Duration::from_millis(200);
 
+/// The id under which the bot knows the agent.
+const ID: &str = "agt_31d0";
+
 /// Who asks in the demo.
 pub struct Agent {
-    /// The bearer token.
-    pub token: String,
+    token: String,
     /// The secret for webhooks, `whsec_…`.
-    pub secret: String,
-    /// Where it takes webhooks.
-    pub webhook_url: String,
+    secret: String,
+    webhook_url: String,
     http: reqwest::Client,
     received: Mutex<mpsc::Receiver<WebhookRequest>>,
     server: JoinHandle<()>,
@@ -54,9 +57,6 @@ struct Receiver {
 }
 
 impl Agent {
-    /// The id under which the bot knows it.
-    pub const ID: &str = "agt_31d0";
-
     /// With fresh secrets, and a receiver of webhooks on loopback.
     pub async fn start() -> anyhow::Result<Self> {
         let secret = format!("whsec_{}", STANDARD.encode(rand::random::<[u8; 32]>()));
@@ -90,6 +90,23 @@ impl Agent {
             received: received.into(),
             server,
         })
+    }
+
+    /// What the bot has to know of it.
+    pub fn settings(&self) -> Settings {
+        let agent = json!({
+            "name": "Builder",
+            "token": "env:AGENT_TOKEN",
+            "rooms": ["*"],
+            "webhook": {"url": self.webhook_url, "secret": "env:WEBHOOK_SECRET"},
+        });
+        Settings {
+            config: json!({"http": {"listen": "127.0.0.1:0"}, "agents": {ID: agent}}),
+            secrets: vec![
+                ("AGENT_TOKEN", self.token.clone()),
+                ("WEBHOOK_SECRET", self.secret.clone()),
+            ],
+        }
     }
 
     /// Asks; the elicitation as the bot took it.
@@ -196,9 +213,4 @@ pub fn question(room: &str) -> Value {
         ],
         "deep_link": "https://superpipeline.dev/b/brd_7c1f/c/crd_6b40",
     })
-}
-
-/// Whether an event carries the card of this elicitation.
-pub fn is_card(event: &Value, id: &str) -> bool {
-    event["content"][crate::contract::CARD_KEY]["elicitation_id"] == id
 }

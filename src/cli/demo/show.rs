@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::contract::CARD_KEY;
+
 /// What an event turned out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shown {
@@ -37,13 +39,19 @@ pub fn shown(event: &Value) -> (Shown, String) {
     }
 }
 
+/// Whether an event carries the card of this elicitation.
+pub fn is_card(event: &Value, id: &str) -> bool {
+    event["content"][CARD_KEY]["elicitation_id"] == id
+}
+
 /// A user id without its `@` and server, which are the same for everybody here.
-fn local_part(user_id: &str) -> &str {
+pub fn local_part(user_id: &str) -> &str {
     let bare = user_id.strip_prefix('@').unwrap_or(user_id);
     bare.split_once(':').map_or(bare, |(local, _)| local)
 }
 
-fn said(who: &str, body: &str) -> String {
+/// What somebody said, line by line.
+pub fn said(who: &str, body: &str) -> String {
     let lines: Vec<String> = body
         .lines()
         .map(|line| format!("  │ {line}").trim_end().to_owned())

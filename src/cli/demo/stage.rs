@@ -1,19 +1,22 @@
 //! What the demo plays on: a homeserver, a bot and a person, and a room for both of them.
 
 use std::{
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use anyhow::{Context as _, anyhow};
+use serde_json::{Value, json};
 
-use super::{DemoArgs, agent::Agent};
+use super::DemoArgs;
 use crate::{
     bot::{Bot, RunningBot},
     config::Config,
     sandbox::{
-        Account, Homeserver, Person, Provision, RoomOptions, SandboxError, Synapse, SynapseOptions,
+        Account, Homeserver, Installed, Person, Provision, RoomOptions, SandboxError, Synapse,
+        SynapseOptions, find_python,
     },
 };
 
@@ -24,20 +27,29 @@ const STOP_LIMIT: Duration = Duration::from_secs(5);
 const BOT_PASSWORD: &str = "MATRIX_ELICIT_BOT_PASSWORD";
 const PERSON_PASSWORD: &str = "MATRIX_ELICIT_PERSON_PASSWORD";
 
+/// What the bot is told beside its account.
+pub struct Settings {
+    /// Everything but `[matrix]`. No secret is in it: it may end up in an error message.
+    pub config: Value,
+    /// What the `env:` in it stand for.
+    pub secrets: Vec<(&'static str, String)>,
+}
+
 /// Everything that runs during the demo. [`Stage::clear`] takes it down; dropped instead, it
 /// leaves no process and no file behind either.
 pub struct Stage {
-    /// Where the bot's API is.
-    pub api: String,
     /// Who replies.
     pub person: Person,
-    /// Once there is one.
-    room: Option<String>,
-    bot: RunningBot,
-    bot_account: Person,
+    /// The bot's account.
+    pub bot: Person,
+    /// For a board to run on, where there is to be one.
+    pub python: Option<PathBuf>,
+    running: Option<RunningBot>,
     homeserver: HomeserverUsed,
+    /// The rooms that the accounts were in before.
+    rooms_before: BTreeSet<String>,
     /// Removed when dropped, and so after the server that writes to it.
-    _folder: TemporaryFolder,
+    folder: TemporaryFolder,
 }
 
 /// Whose homeserver it is.
@@ -90,55 +102,96 @@ impl HomeserverUsed {
 }
 
 impl Stage {
-    /// Provides everything but the room, telling of it line by line.
+    /// Provides the homeserver and the accounts, telling of it line by line.
     pub async fn set_up(
         args: &DemoArgs,
-        agent: &Agent,
         progress: &(dyn Fn(&str) + Send + Sync),
     ) -> anyhow::Result<Self> {
         let folder = TemporaryFolder::create()?;
+        let mut python = None;
         let homeserver = if let Some(url) = &args.homeserver {
+            if args.board {
+                python = Some(find_python(&variable).await?.into());
+            }
             HomeserverUsed::Given(url.trim_end_matches('/').to_owned())
         } else {
-            let synapse = throwaway(&folder, progress).await.map_err(with_a_way_out)?;
+            let (synapse, installed) = throwaway(&folder, progress)
+                .await
+                .map_err(|error| with_a_way_out(error, args.board))?;
+            python = Some(installed.python().to_owned());
             HomeserverUsed::Throwaway(synapse)
         };
         let url = homeserver.url();
         progress(&format!("homeserver at {url}"));
-        let bot_account = homeserver
+        let bot = homeserver
             .account("elicit", args.bot.as_deref(), BOT_PASSWORD)
             .await?;
+        let bot = Person::new(&url, bot)?;
         let person = homeserver
             .account("ada", args.person.as_deref(), PERSON_PASSWORD)
             .await?;
         let person = Person::new(&url, person)?;
-        progress(&format!(
-            "bot {}, person {}",
-            bot_account.user_id,
-            person.user_id()
-        ));
-
-        let bot = start_bot(&url, &bot_account, &person, agent, &folder).await?;
-        let api = format!("http://{}", bot.http_addr());
-        progress(&format!("bot running, its API at {api}"));
-        let bot_account = Person::new(&url, bot_account)?;
+        let (bot_id, person_id) = (bot.user_id(), person.user_id());
+        progress(&format!("bot {bot_id}, person {person_id}"));
+        let mut rooms_before = BTreeSet::new();
+        for account in [&bot, &person] {
+            rooms_before.extend(account.joined_rooms().await?);
+        }
         Ok(Self {
-            api,
             person,
-            room: None,
             bot,
-            bot_account,
+            python,
+            running: None,
             homeserver,
-            _folder: folder,
+            rooms_before,
+            folder,
         })
+    }
+
+    /// Starts the bot; where its API is.
+    pub async fn start_bot(
+        &mut self,
+        settings: &Settings,
+        progress: &(dyn Fn(&str) + Send + Sync),
+    ) -> anyhow::Result<String> {
+        let account = self.bot.account();
+        let mut config = settings.config.clone();
+        config["matrix"] = json!({
+            "homeserver": self.homeserver.url(),
+            "user": account.user_id,
+            // Our session, so that we can end it afterwards.
+            "access_token": "env:ACCESS_TOKEN",
+            "device_id": account.device_id,
+            "data_dir": self.folder().join("bot"),
+            "join": [self.person.user_id()],
+        });
+        let secrets = |name: &str| match name {
+            "ACCESS_TOKEN" => Some(account.access_token.clone()),
+            _ => (settings.secrets.iter())
+                .find(|(known, _)| *known == name)
+                .map(|(_, secret)| secret.clone()),
+        };
+        let text = toml::to_string(&config).context("writing the bot's configuration")?;
+        let config = Config::read(&text, "demo", &secrets).map_err(|faults| {
+            let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+            anyhow!(
+                "the demo's own configuration is refused: {}",
+                faults.join("; ")
+            )
+        })?;
+        let running = Bot::start(config).await.context("starting the bot")?;
+        let api = format!("http://{}", running.http_addr());
+        progress(&format!("bot running, its API at {api}"));
+        self.running = Some(running);
+        Ok(api)
     }
 
     /// Makes the room, and waits until the bot has come in; the room's id.
     pub async fn open_room(
-        &mut self,
+        &self,
         progress: &(dyn Fn(&str) + Send + Sync),
     ) -> anyhow::Result<String> {
-        let bot = self.bot_account.user_id();
+        let bot = self.bot.user_id();
         let options = RoomOptions {
             name: Some("Upgrade the build image".to_owned()),
             invite: vec![bot.to_owned()],
@@ -149,102 +202,89 @@ impl Stage {
             .create_room(&options)
             .await
             .context("making a room")?;
-        self.room = Some(room.clone());
         let joined = self.person.wait_for_member(&room, bot, JOIN_LIMIT).await;
         joined.context("the bot was invited to the room")?;
         progress(&format!("room {room}, with both of them in it"));
         Ok(room)
     }
 
-    /// Stops the bot, then the homeserver; a homeserver that was given gets its room emptied
-    /// and its sessions ended.
-    pub async fn clear(self) {
+    /// Where files of the demo may be put.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Whether the homeserver is somebody's, who may have other things on it.
+    pub fn is_given(&self) -> bool {
+        matches!(self.homeserver, HomeserverUsed::Given(_))
+    }
+
+    /// Stops the bot, then the homeserver; on a homeserver that was given, the accounts leave the
+    /// room of the demo and their sessions are ended.
+    pub async fn clear(mut self) {
         // Whatever fails from here on, the demo is over.
-        let _ = tokio::time::timeout(STOP_LIMIT, self.bot.stop()).await;
-        match self.homeserver {
-            HomeserverUsed::Throwaway(mut synapse) => {
-                let _ = synapse.stop().await;
-            }
-            HomeserverUsed::Given(_) => {
-                let leaving = async {
-                    for user in [&self.bot_account, &self.person] {
-                        if let Some(room) = &self.room {
-                            let _ = user.leave(room).await;
-                        }
-                        let _ = user.log_out().await;
+        if let Some(running) = self.running.take() {
+            let _ = tokio::time::timeout(STOP_LIMIT, running.stop()).await;
+        }
+        if let HomeserverUsed::Throwaway(synapse) = &mut self.homeserver {
+            let _ = synapse.stop().await;
+        } else {
+            let leaving = async {
+                for room in self.rooms_of_the_demo().await.unwrap_or_default() {
+                    for account in [&self.bot, &self.person] {
+                        let _ = account.leave(&room).await;
                     }
-                };
-                let _ = tokio::time::timeout(STOP_LIMIT, leaving).await;
-            }
+                }
+                for account in [&self.bot, &self.person] {
+                    let _ = account.log_out().await;
+                }
+            };
+            let _ = tokio::time::timeout(STOP_LIMIT, leaving).await;
         }
     }
+
+    /// The rooms that were not there before and that both are in, or invited to.
+    async fn rooms_of_the_demo(&self) -> Result<BTreeSet<String>, SandboxError> {
+        let mut rooms = BTreeSet::new();
+        for account in [&self.bot, &self.person] {
+            for room in account.joined_rooms().await? {
+                if self.rooms_before.contains(&room) {
+                    continue;
+                }
+                let members = account.room_members(&room).await?;
+                let is_here =
+                    |account: &Person| members.iter().any(|(user, _)| user == account.user_id());
+                if is_here(&self.bot) && is_here(&self.person) {
+                    rooms.insert(room);
+                }
+            }
+        }
+        Ok(rooms)
+    }
+}
+
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 async fn throwaway(
     folder: &TemporaryFolder,
     progress: &(dyn Fn(&str) + Send + Sync),
-) -> Result<Synapse, SandboxError> {
-    let provision = Provision::from_env(&|name| std::env::var(name).ok())?;
-    let installed = provision.run(progress).await?;
+) -> Result<(Synapse, Installed), SandboxError> {
+    let installed = Provision::from_env(&variable)?.run(progress).await?;
     progress("starting a throwaway homeserver");
-    Synapse::start(
-        &installed,
-        &folder.path().join("homeserver"),
-        SynapseOptions::default(),
-    )
-    .await
+    let folder = folder.path().join("homeserver");
+    let synapse = Synapse::start(&installed, &folder, SynapseOptions::default()).await?;
+    Ok((synapse, installed))
 }
 
 /// One line, with what else would help.
-fn with_a_way_out(error: SandboxError) -> anyhow::Error {
-    if error.is_missing_here() {
+fn with_a_way_out(error: SandboxError, with_board: bool) -> anyhow::Error {
+    let needs_python_anyway = with_board && matches!(error, SandboxError::NoPython { .. });
+    if error.is_missing_here() && !needs_python_anyway {
         anyhow!("{error}; or use a homeserver you have: matrix-elicit demo --homeserver URL")
     } else {
         error.into()
     }
-}
-
-async fn start_bot(
-    url: &str,
-    account: &Account,
-    person: &Person,
-    agent: &Agent,
-    folder: &TemporaryFolder,
-) -> anyhow::Result<RunningBot> {
-    let mut settings = serde_json::json!({
-        "matrix": {
-            "homeserver": url,
-            "user": account.user_id,
-            // Our session, so that we can end it afterwards.
-            "access_token": "env:ACCESS_TOKEN",
-            "device_id": account.device_id,
-            "data_dir": folder.path().join("bot"),
-            "join": [person.user_id()],
-        },
-        "http": {"listen": "127.0.0.1:0"},
-    });
-    settings["agents"][Agent::ID] = serde_json::json!({
-        "name": "Builder",
-        "token": "env:AGENT_TOKEN",
-        "rooms": ["*"],
-        "webhook": {"url": agent.webhook_url, "secret": "env:WEBHOOK_SECRET"},
-    });
-    // No secret is in the text: it may end up in an error message.
-    let secrets = |name: &str| match name {
-        "ACCESS_TOKEN" => Some(account.access_token.clone()),
-        "AGENT_TOKEN" => Some(agent.token.clone()),
-        "WEBHOOK_SECRET" => Some(agent.secret.clone()),
-        _ => None,
-    };
-    let text = toml::to_string(&settings).context("writing the bot's configuration")?;
-    let config = Config::read(&text, "demo", &secrets).map_err(|faults| {
-        let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
-        anyhow!(
-            "the demo's own configuration is refused: {}",
-            faults.join("; ")
-        )
-    })?;
-    Bot::start(config).await.context("starting the bot")
 }
 
 /// A folder that only this user can look into, removed with its content when dropped.

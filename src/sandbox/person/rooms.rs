@@ -209,6 +209,44 @@ impl Person {
             .map(drop)
     }
 
+    /// Waits until this user has invited the person; the id of the room, which the person has not
+    /// joined yet.
+    ///
+    /// # Errors
+    /// [`SandboxError::Timeout`]; else as every request.
+    pub async fn wait_for_invitation(
+        &self,
+        from: &str,
+        limit: Duration,
+    ) -> Result<String, SandboxError> {
+        let invited = tokio::time::timeout(limit, self.next_invitation(from));
+        invited.await.unwrap_or_else(|_| {
+            Err(SandboxError::Timeout {
+                what: format!("an invitation by {from}"),
+                seconds: limit.as_secs(),
+            })
+        })
+    }
+
+    async fn next_invitation(&self, from: &str) -> Result<String, SandboxError> {
+        let is_invitation = |event: &Value| {
+            event["type"] == "m.room.member"
+                && event["state_key"] == self.user_id()
+                && event["sender"] == from
+        };
+        let mut since = None;
+        loop {
+            let (next, rooms) = self.sync_invitations(since.as_deref()).await?;
+            for (room, invited) in rooms.as_object().into_iter().flatten() {
+                let mut events = invited["invite_state"]["events"].as_array().into_iter();
+                if events.any(|events| events.iter().any(is_invitation)) {
+                    return Ok(room.clone());
+                }
+            }
+            since = Some(next);
+        }
+    }
+
     /// Sets the name that others see.
     ///
     /// # Errors

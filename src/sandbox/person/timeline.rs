@@ -114,13 +114,41 @@ impl Person {
         let filter = json!({
             "room": {"rooms": [room], "timeline": {"limit": 100}},
             "presence": {"types": []},
-        })
-        .to_string();
+        });
+        let (next, mut answer) = self.sync_with(&filter, since).await?;
+        let events = match answer["rooms"]["join"][room]["timeline"]["events"].take() {
+            Value::Array(events) => events,
+            _ => Vec::new(),
+        };
+        Ok((next, events))
+    }
+
+    /// The next token, and the rooms that the person has been invited to since the last one.
+    pub(super) async fn sync_invitations(
+        &self,
+        since: Option<&str>,
+    ) -> Result<(String, Value), SandboxError> {
+        let nothing = json!({"types": []});
+        let filter = json!({
+            "room": {"timeline": nothing, "state": nothing, "ephemeral": nothing},
+            "presence": nothing,
+            "account_data": nothing,
+        });
+        let (next, mut answer) = self.sync_with(&filter, since).await?;
+        Ok((next, answer["rooms"]["invite"].take()))
+    }
+
+    async fn sync_with(
+        &self,
+        filter: &Value,
+        since: Option<&str>,
+    ) -> Result<(String, Value), SandboxError> {
+        let filter = filter.to_string();
         let mut query = vec![("filter", filter.as_str())];
         if let Some(since) = since {
             query.extend([("since", since), ("timeout", LONG_POLL_MS)]);
         }
-        let mut answer = self
+        let answer = self
             .server
             .call(Method::GET, &["sync"], &query, None)
             .await?;
@@ -128,11 +156,7 @@ impl Person {
             .as_str()
             .map(str::to_owned)
             .ok_or(SandboxError::Incomplete("next_batch"))?;
-        let events = match answer["rooms"]["join"][room]["timeline"]["events"].take() {
-            Value::Array(events) => events,
-            _ => Vec::new(),
-        };
-        Ok((next, events))
+        Ok((next, answer))
     }
 }
 

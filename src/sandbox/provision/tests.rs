@@ -56,8 +56,8 @@ async fn without_python_one_line_says_what_is_missing() {
     let error = provision.run(&quiet).await.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the throwaway homeserver needs Python 3.10 or newer, and no-such-interpreter does not \
-         run; install one, or name one in MATRIX_ELICIT_PYTHON"
+        "Python 3.10 or newer is needed, and no-such-interpreter does not run; install one, or \
+         name one in MATRIX_ELICIT_PYTHON"
     );
     assert!(error.is_missing_here());
 }
@@ -86,6 +86,21 @@ async fn a_python_without_venv_is_told_apart() {
     let provision = Provision::new(folder.path().join("cache"), Some(python));
     let error = provision.run(&quiet).await.unwrap_err();
     assert!(matches!(error, SandboxError::NoVenv { .. }), "{error}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn to_run_something_on_python_needs_no_environment_but_one_that_is_new_enough() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = async |version: &str| {
+        let command = format!("case \"$2\" in *ensurepip*) exit 1;; *) echo {version};; esac");
+        let python = pretend_python(folder.path(), &command);
+        let named = |name: &str| (name == "MATRIX_ELICIT_PYTHON").then(|| python.clone());
+        find_python(&named).await.map(|found| found == python)
+    };
+    assert!(found("3.10").await.unwrap());
+    let error = found("3.9").await.unwrap_err();
+    assert!(matches!(error, SandboxError::NoPython { .. }), "{error}");
 }
 
 #[cfg(unix)]
