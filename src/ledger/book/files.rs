@@ -7,9 +7,9 @@ use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use super::tests::{Held, ask, asked, database, named, new_book, queue_ask, reopen, tamper};
-use crate::elicitation::Key;
-use crate::ledger::conformance::{AGENT, NOON, draft, news, question};
-use crate::ledger::{Book, LedgerError, SendKind, open};
+use crate::elicitation::{Elicitation, Key, State};
+use crate::ledger::conformance::{AGENT, NOON, answer, draft, news, question};
+use crate::ledger::{Book, LedgerError, SendKind, Sought, open};
 
 #[tokio::test]
 async fn a_ledger_in_use_is_refused_until_it_is_closed() {
@@ -96,6 +96,123 @@ async fn what_was_put_off_is_due_at_the_next_start() {
     assert_eq!(due(&book).await, 0);
     drop(book);
     assert_eq!(due(&reopen(folder.path())).await, 1);
+}
+
+#[tokio::test]
+async fn an_answer_that_was_in_hand_is_due_at_the_next_start_and_may_have_come_there() {
+    let (folder, book) = new_book();
+    let about = question("board:brd_1", "a");
+    let put_off = question("board:brd_1", "b");
+    book.write(move |ledger| {
+        for about in [about, put_off] {
+            let key = about.key().clone();
+            ledger.insert(&about, "", None)?;
+            ledger.mark_posted(&key, "$card")?;
+            ledger.submit(&key, &answer("$said", None), NOON)?;
+        }
+        let (due, _) = ledger.submissions_due("board:brd_1", NOON, 10)?;
+        ledger.mark_in_hand(due[0].seq)?;
+        ledger.postpone_submission(due[1].seq, NOON + 60_000, "timeout")
+    })
+    .await
+    .unwrap();
+    let due = |book: &Book| {
+        let book = book.clone();
+        async move {
+            let due = book.read(|ledger| ledger.submissions_due("board:brd_1", NOON, 10));
+            let (due, _) = due.await.unwrap();
+            let facts = due
+                .into_iter()
+                .map(|it| (it.key.id, it.in_hand, it.tried, it.attempts));
+            facts.collect::<Vec<_>>()
+        }
+    };
+    assert_eq!(due(&book).await, []);
+    drop(book);
+    let expected = [
+        ("a".to_owned(), false, true, 0),
+        ("b".to_owned(), false, false, 1),
+    ];
+    assert_eq!(due(&reopen(folder.path())).await, expected);
+}
+
+/// A question as it was stored before there were boards.
+fn stored_before_boards(about: &Elicitation, event_id: Option<&str>) -> [Option<String>; 8] {
+    let mut question = serde_json::to_value(&about.question).unwrap();
+    let fields = question.as_object_mut().unwrap();
+    for field in ["routed_to", "abridged", "asked_at"] {
+        fields.remove(field);
+    }
+    [
+        Some(about.key().origin.clone()),
+        Some(about.key().id.clone()),
+        Some(format!("key of {}", about.key().id)),
+        Some(about.question.room_id.clone()),
+        Some(about.tag.clone()),
+        Some(about.state.word().to_owned()),
+        event_id.map(str::to_owned),
+        Some(question.to_string()),
+    ]
+}
+
+#[tokio::test]
+async fn what_was_asked_before_there_were_boards_is_found_listed_and_answered() {
+    let folder = tempfile::tempdir().unwrap();
+    let queued = question(AGENT, "queued");
+    let mut open = question(AGENT, "open");
+    open.state = State::Open;
+    open.event_id = Some("$card".to_owned());
+    let other = question("agt_other", "queued");
+    {
+        let old = Connection::open(database(&folder)).unwrap();
+        for migration in [
+            include_str!("../migrations/001_first.sql"),
+            include_str!("../migrations/002_talk.sql"),
+            include_str!("../migrations/003_upgrades.sql"),
+        ] {
+            old.execute_batch(migration).unwrap();
+        }
+        old.pragma_update(None, "user_version", 3).unwrap();
+        for row in [
+            stored_before_boards(&queued, None),
+            stored_before_boards(&open, Some("$card")),
+            stored_before_boards(&other, None),
+        ] {
+            let insert = "INSERT INTO elicitations (origin, id, idempotency_key, room_id, tag,
+                 state, event_id, question, fingerprint, created_at)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'fingerprint', 1)";
+            old.execute(insert, row).unwrap();
+        }
+    }
+    let book = reopen(folder.path());
+    let expected = [open.clone(), queued.clone()];
+    book.write(move |ledger| {
+        let sought = Sought {
+            owner: AGENT.to_owned(),
+            state: None,
+            room_id: None,
+            below: None,
+            limit: 10,
+        };
+        assert_eq!(ledger.list(&sought)?.elicitations, expected);
+        for asked in expected {
+            let id = asked.key().id.clone();
+            assert_eq!(ledger.find_of(AGENT, &id)?, Some(asked));
+        }
+        assert_eq!(ledger.find_of("agt_other", "open")?, None);
+        assert_eq!(ledger.find_of("agt_other", "queued")?, Some(other));
+        assert_eq!(ledger.pending_of(AGENT)?, [queued, open.clone()]);
+        // And they go on as they would have.
+        let mut answered = open;
+        answered.state = State::Answered;
+        answered.closed_at = Some(NOON);
+        answered.answer = Some(answer("$said", None));
+        assert!(ledger.settle(&answered)?);
+        assert_eq!(ledger.find(answered.key())?, Some(answered));
+        Ok::<_, LedgerError>(())
+    })
+    .await
+    .unwrap();
 }
 
 #[tokio::test]

@@ -3,6 +3,8 @@
 //! Each case gets a ledger of its own, empty and inside one transaction.
 
 mod announcements;
+mod boards;
+mod carried;
 mod inbox;
 mod outbox;
 mod parked;
@@ -49,6 +51,8 @@ pub(super) fn suite(open: &dyn Fn() -> Box<dyn Ledger>) {
         parked::CASES,
         prune::CASES,
         upgrades::CASES,
+        boards::CASES,
+        carried::CASES,
     ]
     .concat()
     .into_iter()
@@ -126,7 +130,7 @@ fn changed(mut elicitation: Elicitation, change: impl FnOnce(&mut Elicitation)) 
 }
 
 /// A person's answer by a message: an option, or with `text` what they wrote.
-fn answer(event_id: &str, text: Option<&str>) -> Answer {
+pub(super) fn answer(event_id: &str, text: Option<&str>) -> Answer {
     Answer {
         kind: if text.is_some() {
             AnswerKind::Text
