@@ -3,6 +3,9 @@
 
 mod answering;
 mod asking;
+mod boards;
+mod carriers;
+mod deciding;
 mod ending;
 mod hearing;
 mod moving;
@@ -25,15 +28,26 @@ use crate::ledger::{self, Event, Gap, Sending, Undecrypted};
 
 const ROOM: &str = "!deploys:x.org";
 
-/// The rooms as the bot finds them.
-struct KnownRooms(Mutex<HashMap<String, Result<RoomFacts, RoomTrouble>>>);
+/// The rooms as the bot finds them, and what was made and named for boards.
+struct KnownRooms(
+    Mutex<HashMap<String, Result<RoomFacts, RoomTrouble>>>,
+    Mutex<Vec<String>>,
+);
 
 impl Rooms for KnownRooms {
     fn make_board_room<'a>(&'a self, wanted: &'a BoardRoom) -> Looking<'a, String> {
+        let invited = wanted.invite.join(" ");
+        self.note(format!("{} {:?} {invited}", wanted.board, wanted.name));
         Box::pin(async { Ok(format!("!{}", wanted.board)) })
     }
 
-    fn name_room<'a>(&'a self, _: &'a str, _: &'a str, _: Option<&'a str>) -> Looking<'a, ()> {
+    fn name_room<'a>(
+        &'a self,
+        room_id: &'a str,
+        name: &'a str,
+        before: Option<&'a str>,
+    ) -> Looking<'a, ()> {
+        self.note(format!("{room_id} {name} {before:?}"));
         Box::pin(async { Ok(()) })
     }
 
@@ -45,6 +59,12 @@ impl Rooms for KnownRooms {
 
     fn bot(&self) -> &'static str {
         "@elicit:x.org"
+    }
+}
+
+impl KnownRooms {
+    fn note(&self, done: String) {
+        self.1.lock().unwrap().push(done);
     }
 }
 
@@ -89,6 +109,11 @@ struct House {
 
 impl House {
     async fn start() -> Self {
+        Self::with("").await
+    }
+
+    /// With more in its configuration.
+    async fn with(more: &str) -> Self {
         let config = r##"
             [matrix]
             homeserver = "https://x.org"
@@ -103,14 +128,14 @@ impl House {
             token = "a-token-of-the-hooked"
             webhook = { url = "https://hooked.x.org/", secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" }
             "##;
-        let config = Config::read(config, "test", &|_| None).unwrap();
+        let config = Config::read(&format!("{config}{more}"), "test", &|_| None).unwrap();
         let rooms = [ROOM, "!other:x.org"]
             .map(|room_id| (room_id.to_owned(), Ok(facts(room_id))))
             .into();
         Self::open(
             tempfile::tempdir().unwrap(),
             Arc::new(config),
-            Arc::new(KnownRooms(Mutex::new(rooms))),
+            Arc::new(KnownRooms(Mutex::new(rooms), Mutex::default())),
             0,
         )
         .await
