@@ -20,15 +20,21 @@ pub fn handed_in(
     if waited {
         changes.push(waiting(elicitation, answer, SendKind::WaitingOver));
     }
+    // Its card may be gone by then, or an answer that was taken back came there first.
+    let over = elicitation.state.is_closed();
     match outcome {
         Outcome::Taken => {
-            let answer_given = Some(answer.clone());
-            changes.push(close(elicitation, State::Answered, None, answer_given, now));
+            if !over {
+                let given = Some(answer.clone());
+                changes.push(close(elicitation, State::Answered, None, given, now));
+            }
             let room_id = &elicitation.question.room_id;
             changes.push(taken(room_id, elicitation, &answer.event_id));
         }
         Outcome::Settled { .. } => {
-            changes.push(settled(elicitation, now));
+            if !over {
+                changes.push(settled(elicitation, now));
+            }
             changes.push(told(elicitation, answer, outcome));
         }
         _ => changes.push(told(elicitation, answer, outcome)),

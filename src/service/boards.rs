@@ -306,7 +306,7 @@ impl Service {
                 let changes = if let Some(current) = current {
                     ledger.end_submission(current.seq, outcome.word())?;
                     desk::handed_in(&found, &current.answer, &outcome, current.waited, now)
-                } else if outcome == Outcome::Taken {
+                } else if outcome == Outcome::Taken && !found.state.is_closed() {
                     // Its message was redacted while it was in hand: the board has it all the same.
                     let mut answer = submission.answer;
                     answer.text = None;

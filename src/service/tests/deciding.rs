@@ -2,7 +2,7 @@
 
 use super::boards::{key, kinds};
 use super::*;
-use crate::elicitation::{Answer, Outcome};
+use crate::elicitation::Outcome;
 use crate::ledger::Submission;
 
 /// The message that a reaction, a redaction of one or a notice is about.
@@ -18,10 +18,6 @@ fn option(submission: &Submission) -> (&str, &str) {
     let answer = &submission.answer;
     let option = answer.option.as_ref().expect("an option was named");
     (&answer.answered_by, &option.id)
-}
-
-fn by_nobody_else(answer: Option<Answer>) -> Option<(String, Option<String>)> {
-    answer.map(|answer| (answer.answered_by, answer.text))
 }
 
 impl House {
@@ -291,8 +287,8 @@ async fn an_answer_that_is_redacted_in_hand_counts_without_its_text_if_the_board
     house.ended(in_hand, Outcome::Taken).await;
     let answered = house.on_board("e1").await;
     assert_eq!(answered.state, State::Answered);
-    let mira = ("@mira:x.org".to_owned(), None);
-    assert_eq!(by_nobody_else(answered.answer), Some(mira));
+    let answer = answered.answer.unwrap();
+    assert_eq!((&*answer.answered_by, answer.text), ("@mira:x.org", None));
     let posted = house.post().await;
     assert_eq!(kinds(&posted), [SendKind::CardEdit, SendKind::Reaction]);
     assert!(!posted[0].body().contains("a secret"));
@@ -312,6 +308,45 @@ async fn an_answer_that_is_redacted_in_hand_is_not_tried_again() {
     }
     assert_eq!(kinds(&house.post().await), []);
     assert_eq!(house.on_board("e1").await.state, State::Open);
+}
+
+#[tokio::test]
+async fn who_answered_meanwhile_is_told_when_a_redacted_answer_was_taken_first() {
+    let mut house = House::with_boards().await;
+    house.open_pushed("e1").await;
+    house.hear(vec![mira("$m1", "2")]).await;
+    let redacted = house.in_hand().await;
+    house
+        .hear(vec![redaction("$r1", "$m1"), ben("$b1", "1")])
+        .await;
+    let bens = house.in_hand().await;
+    assert_eq!(option(&bens), ("@ben:x.org", "deploy"));
+    house.ended(redacted, Outcome::Taken).await;
+    let answered = house.on_board("e1").await;
+    house.post().await;
+    let settled = Outcome::Settled { uncertain: false };
+    house.ended(bens, settled).await;
+    let posted = house.post().await;
+    assert_eq!(kinds(&posted), [SendKind::Notice]);
+    assert_eq!(meant(&posted[0]), "$b1");
+    assert!(posted[0].body().contains("before your answer came there"));
+    assert_eq!(house.on_board("e1").await, answered);
+}
+
+#[tokio::test]
+async fn what_the_board_has_taken_gets_its_tick_also_when_the_card_is_gone_meanwhile() {
+    let mut house = House::with_boards().await;
+    let card = house.open_pushed("e1").await;
+    house
+        .hear(vec![mira("$m1", "2"), redaction("$r1", &card)])
+        .await;
+    let over = house.on_board("e1").await;
+    assert_eq!(over.state, State::Cancelled);
+    house.decide(Outcome::Taken).await;
+    let posted = house.post().await;
+    assert_eq!(kinds(&posted), [SendKind::Reaction]);
+    assert_eq!(emoji(&posted[0]), "✓");
+    assert_eq!(house.on_board("e1").await, over);
 }
 
 #[tokio::test]
