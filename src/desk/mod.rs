@@ -24,5 +24,5 @@ pub use command::{command, obey};
 pub use hear::{Heard, Said, Sender, Trust, What};
 pub use judge::{Bot, Known, Manners, UNSEEN, answer_edited, answer_redacted, judge};
 pub use rules::{Rules, may_answer};
-pub use submit::{handed_in, settled, taken_back, wait_for_board};
+pub use submit::{handed_in, settled, wait_for_board, wait_is_over};
 pub use watch::{Interest, Watch, possible_tags};

@@ -7,18 +7,20 @@ use crate::clock::Millis;
 use crate::elicitation::{Answer, Elicitation, Outcome, SETTLED, State};
 use crate::prose::{self, Place};
 
-/// What follows from the end of handing an answer in. `waited`: the room was shown that it takes
-/// its time.
+/// What follows from the end of handing an answer in. `room_id` is where it was given, and has the
+/// signs on it; the question may have gone on to another room. `waited`: the room was shown that it
+/// takes its time.
 pub fn handed_in(
     elicitation: &Elicitation,
     answer: &Answer,
+    room_id: &str,
     outcome: &Outcome,
     waited: bool,
     now: Millis,
 ) -> Vec<Change> {
     let mut changes = Vec::new();
     if waited {
-        changes.push(waiting(elicitation, answer, SendKind::WaitingOver));
+        changes.push(wait_is_over(elicitation, answer, room_id));
     }
     // Its card may be gone by then, or an answer that was taken back came there first.
     let over = elicitation.state.is_closed();
@@ -28,7 +30,6 @@ pub fn handed_in(
                 let given = Some(answer.clone());
                 changes.push(close(elicitation, State::Answered, None, given, now));
             }
-            let room_id = &elicitation.question.room_id;
             changes.push(taken(room_id, elicitation, &answer.event_id));
         }
         Outcome::Settled { .. } => {
@@ -47,19 +48,22 @@ pub fn settled(elicitation: &Elicitation, now: Millis) -> Change {
     close(elicitation, State::Cancelled, Some(SETTLED), None, now)
 }
 
-/// The room sees that an answer is kept and takes its time.
-pub fn wait_for_board(elicitation: &Elicitation, answer: &Answer) -> Change {
-    waiting(elicitation, answer, SendKind::Waiting)
+/// The room where an answer was given sees that it is kept and takes its time.
+pub fn wait_for_board(elicitation: &Elicitation, answer: &Answer, room_id: &str) -> Change {
+    waiting(elicitation, answer, room_id, SendKind::Waiting)
 }
 
-/// An answer will not be handed in any more: its message was redacted.
-pub fn taken_back(elicitation: &Elicitation, answer: &Answer) -> Change {
-    waiting(elicitation, answer, SendKind::WaitingOver)
+/// An answer that the room saw waiting is not waited with any more.
+pub fn wait_is_over(elicitation: &Elicitation, answer: &Answer, room_id: &str) -> Change {
+    waiting(elicitation, answer, room_id, SendKind::WaitingOver)
 }
 
-fn waiting(elicitation: &Elicitation, answer: &Answer, kind: SendKind) -> Change {
+fn waiting(elicitation: &Elicitation, answer: &Answer, room_id: &str, kind: SendKind) -> Change {
     let content = prose::reaction(&answer.event_id, prose::WAITING);
-    Change::Send(draft(elicitation, kind, content))
+    Change::Send(SendDraft {
+        room_id: room_id.to_owned(),
+        ..draft(elicitation, kind, content)
+    })
 }
 
 /// What the person is told of their own message. Each try is told of: it may have been meant to

@@ -11,6 +11,8 @@ pub struct Submission {
     pub seq: i64,
     /// The question.
     pub key: Key,
+    /// The room in which it was given; the question may have gone on to another.
+    pub room_id: String,
     /// The answer, as it will stand once the board has taken it.
     pub answer: Answer,
     /// Failed attempts.

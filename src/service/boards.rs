@@ -305,12 +305,13 @@ impl Service {
                 let current = current.filter(|current| current.seq == submission.seq);
                 let changes = if let Some(current) = current {
                     ledger.end_submission(current.seq, outcome.word())?;
-                    desk::handed_in(&found, &current.answer, &outcome, current.waited, now)
+                    let (room, waited) = (&current.room_id, current.waited);
+                    desk::handed_in(&found, &current.answer, room, &outcome, waited, now)
                 } else if outcome == Outcome::Taken && !found.state.is_closed() {
                     // Its message was redacted while it was in hand: the board has it all the same.
-                    let mut answer = submission.answer;
+                    let (mut answer, room) = (submission.answer, &submission.room_id);
                     answer.text = None;
-                    desk::handed_in(&found, &answer, &outcome, false, now)
+                    desk::handed_in(&found, &answer, room, &outcome, false, now)
                 } else {
                     Vec::new()
                 };
@@ -512,7 +513,8 @@ fn settle(
         uncertain: submission.tried,
     };
     ledger.end_submission(submission.seq, outcome.word())?;
-    let changes = desk::handed_in(open, &submission.answer, &outcome, submission.waited, now);
+    let (room, waited) = (&submission.room_id, submission.waited);
+    let changes = desk::handed_in(open, &submission.answer, room, &outcome, waited, now);
     Ok(Some(changes))
 }
 
@@ -524,7 +526,7 @@ fn show_waiting(
     if let Some(found) = ledger.find(&submission.key)?
         && ledger.mark_waited(submission.seq)?
     {
-        let change = desk::wait_for_board(&found, &submission.answer);
+        let change = desk::wait_for_board(&found, &submission.answer, &submission.room_id);
         ledger::apply(ledger, &[change], &|_| false, now)?;
     }
     Ok(())

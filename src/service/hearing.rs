@@ -320,7 +320,8 @@ impl Hearing<'_> {
         if submission.waited
             && let Some(found) = self.ledger.find(&submission.key)?
         {
-            changes.push(desk::taken_back(&found, &submission.answer));
+            let (answer, room_id) = (&submission.answer, &submission.room_id);
+            changes.push(desk::wait_is_over(&found, answer, room_id));
         }
         Ok(changes)
     }

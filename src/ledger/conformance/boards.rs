@@ -60,6 +60,7 @@ fn an_answer_is_kept_as_it_was_given(ledger: &mut dyn Ledger) {
     let expected = Submission {
         seq: kept.seq,
         key: open.key().clone(),
+        room_id: ROOM.to_owned(),
         answer: given,
         attempts: 0,
         tried: false,

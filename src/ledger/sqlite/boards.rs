@@ -5,12 +5,14 @@ use crate::clock::Millis;
 use crate::elicitation::{Answer, Elicitation, Key};
 use crate::ledger::{Boards, LONGEST_WAIT, LedgerError, Note, Submission};
 
-const COLUMNS: &str = "seq, origin, id, answer, attempts, tried, in_hand, waited, created_at";
+const COLUMNS: &str =
+    "seq, origin, id, room_id, answer, attempts, tried, in_hand, waited, created_at";
 
 /// A row of `submissions` before its JSON is read.
 struct Stored {
     seq: i64,
     key: Key,
+    room_id: String,
     answer: String,
     attempts: u32,
     tried: bool,
@@ -27,12 +29,13 @@ impl Stored {
                 origin: row.get(1)?,
                 id: row.get(2)?,
             },
-            answer: row.get(3)?,
-            attempts: row.get(4)?,
-            tried: row.get(5)?,
-            in_hand: row.get(6)?,
-            waited: row.get(7)?,
-            created_at: row.get(8)?,
+            room_id: row.get(3)?,
+            answer: row.get(4)?,
+            attempts: row.get(5)?,
+            tried: row.get(6)?,
+            in_hand: row.get(7)?,
+            waited: row.get(8)?,
+            created_at: row.get(9)?,
         })
     }
 
@@ -40,6 +43,7 @@ impl Stored {
         Ok(Submission {
             seq: self.seq,
             key: self.key,
+            room_id: self.room_id,
             answer: from_json("answer", &self.answer)?,
             attempts: self.attempts,
             tried: self.tried,

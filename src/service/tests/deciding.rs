@@ -10,6 +10,11 @@ fn meant(posted: &Posted) -> &str {
     posted.sending.draft.replies_to().unwrap_or_default()
 }
 
+/// Where something is to be sent.
+fn room(posted: &Posted) -> &str {
+    &posted.sending.draft.room_id
+}
+
 fn emoji(posted: &Posted) -> &Value {
     &posted.sending.draft.content["m.relates_to"]["key"]
 }
@@ -347,6 +352,32 @@ async fn what_the_board_has_taken_gets_its_tick_also_when_the_card_is_gone_meanw
     assert_eq!(kinds(&posted), [SendKind::Reaction]);
     assert_eq!(emoji(&posted[0]), "✓");
     assert_eq!(house.on_board("e1").await, over);
+}
+
+#[tokio::test]
+async fn what_was_said_before_an_upgrade_gets_its_signs_where_it_was_said() {
+    let mut house = House::with_boards().await;
+    let next = "!next:x.org";
+    house.open_pushed("e1").await;
+    house.hear(vec![mira("$m1", "2")]).await;
+    let in_hand = house.in_hand().await;
+    house.put_off(&in_hand).await;
+    house.post().await;
+    house.service.follow_upgrade(ROOM, next).await.unwrap();
+    house.post().await;
+    house.decide(Outcome::Taken).await;
+    let posted = house.post().await;
+    let mut sent: Vec<(&str, SendKind)> = posted.iter().map(|it| (room(it), it.kind())).collect();
+    sent.sort_by_key(|(room, _)| *room == next);
+    assert_eq!(
+        sent,
+        [
+            (ROOM, SendKind::WaitingOver),
+            (ROOM, SendKind::Reaction),
+            (next, SendKind::CardEdit)
+        ]
+    );
+    assert_eq!(house.on_board("e1").await.state, State::Answered);
 }
 
 #[tokio::test]

@@ -68,7 +68,14 @@ fn talk_beside_an_answer_that_is_being_handed_in_is_left_alone() {
 fn what_the_board_has_taken_closes_the_question_with_a_tick() {
     let known = being_handed_in();
     let answer = known.submission.unwrap();
-    let changes = handed_in(&known.elicitation, &answer, &Outcome::Taken, false, NOW);
+    let changes = handed_in(
+        &known.elicitation,
+        &answer,
+        ROOM,
+        &Outcome::Taken,
+        false,
+        NOW,
+    );
     let [
         Change::Close {
             closed,
@@ -93,14 +100,14 @@ fn what_the_board_has_taken_closes_the_question_with_a_tick() {
 fn the_sign_that_it_takes_its_time_goes_away_with_the_end() {
     let known = being_handed_in();
     let answer = known.submission.unwrap();
-    let Change::Send(shown) = wait_for_board(&known.elicitation, &answer) else {
+    let Change::Send(shown) = wait_for_board(&known.elicitation, &answer, ROOM) else {
         panic!("nothing is shown");
     };
     assert_eq!(shown.kind, SendKind::Waiting);
     assert_eq!(shown.content["m.relates_to"]["key"], "⏳");
     assert_eq!(shown.replies_to(), Some("$m0"));
     for outcome in [Outcome::Taken, Outcome::Invalid] {
-        let changes = handed_in(&known.elicitation, &answer, &outcome, true, NOW);
+        let changes = handed_in(&known.elicitation, &answer, ROOM, &outcome, true, NOW);
         let Change::Send(over) = &changes[0] else {
             panic!("{changes:?}");
         };
@@ -124,7 +131,7 @@ fn every_refusal_has_its_own_words_and_leaves_the_question_open() {
         Outcome::IdentityDown,
         refused("STALE_LEASE"),
     ] {
-        let changes = handed_in(&known.elicitation, &answer, &outcome, false, NOW);
+        let changes = handed_in(&known.elicitation, &answer, ROOM, &outcome, false, NOW);
         let [only] = changes.as_slice() else {
             panic!("{outcome:?}: {changes:?}");
         };
@@ -144,6 +151,7 @@ fn each_try_of_the_same_person_is_told_how_it_ended() {
     let said = |answer: &Answer| match &handed_in(
         &known.elicitation,
         answer,
+        ROOM,
         &Outcome::IdentityDown,
         false,
         NOW,
@@ -162,7 +170,7 @@ fn what_was_settled_on_the_board_is_closed_and_its_person_told() {
     let mut said = Vec::new();
     for uncertain in [false, true] {
         let outcome = Outcome::Settled { uncertain };
-        let changes = handed_in(&known.elicitation, &answer, &outcome, false, NOW);
+        let changes = handed_in(&known.elicitation, &answer, ROOM, &outcome, false, NOW);
         let [Change::Close { closed, .. }, told] = changes.as_slice() else {
             panic!("{changes:?}");
         };
