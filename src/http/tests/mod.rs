@@ -2,6 +2,7 @@
 //! rooms are made up.
 
 mod auth;
+mod boards;
 mod connections;
 mod deliveries;
 mod elicitations;
