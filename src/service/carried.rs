@@ -1,10 +1,11 @@
 //! The cards that other carriers put into rooms: open elicitations here, answered by the same rules.
 
 use super::hearing::{Batch, Hearing};
+use crate::clock::Millis;
 use crate::config::{CarrierAnswer, CarrierConfig};
 use crate::desk::{self, Carried, Change, Heard, Manners, Trust};
 use crate::elicitation::{Elicitation, Key, State};
-use crate::ledger::LedgerError;
+use crate::ledger::{Ledger, LedgerError};
 
 /// Why there is no question for a card.
 const NOT_TWICE: &str = "its elicitation is known from elsewhere";
@@ -126,21 +127,15 @@ impl Hearing<'_> {
         heard: &Heard,
         known: &Elicitation,
     ) -> Result<Vec<Change>, LedgerError> {
-        if known.question.room_id != heard.room_id {
+        let (key, room_id, event_id) = (known.key(), &heard.room_id, &heard.event_id);
+        self.ledger.note_about(key, room_id, event_id)?;
+        if known.question.room_id != *room_id {
+            // Or its carrier is the first to follow an upgrade of its room.
             ignored(heard, NOT_TWICE);
             return Ok(Vec::new());
         }
-        self.ledger
-            .note_about(known.key(), &heard.room_id, &heard.event_id)?;
-        let posted = self.ledger.mark_posted(known.key(), &heard.event_id)?;
-        self.ledger
-            .mark_visible(&heard.room_id, &heard.event_id, self.now)?;
-        let open = posted.filter(|posted| posted.state == State::Open);
-        Ok(open
-            .and_then(|open| desk::announcement(&open))
-            .map(Change::Announce)
-            .into_iter()
-            .collect())
+        let open = stands(self.ledger, key, room_id, event_id, self.now)?;
+        Ok(open.into_iter().collect())
     }
 
     /// The same question, asked by another carrier, by its board or by its agent.
@@ -166,6 +161,39 @@ impl Hearing<'_> {
         let routed = config.answer == CarrierAnswer::Route;
         (routed && self.config.agents.contains_key(asked_by)).then(|| asked_by.to_owned())
     }
+}
+
+/// A carrier's card stands in the room of its question. What its agent is told, if it did not stand
+/// there before.
+fn stands(
+    ledger: &mut dyn Ledger,
+    key: &Key,
+    room_id: &str,
+    event_id: &str,
+    now: Millis,
+) -> Result<Option<Change>, LedgerError> {
+    let posted = ledger.mark_posted(key, event_id)?;
+    ledger.mark_visible(room_id, event_id, now)?;
+    let open = posted.filter(|posted| posted.state == State::Open);
+    Ok(open
+        .and_then(|open| desk::announcement(&open))
+        .map(Change::Announce))
+}
+
+/// A carrier's question has gone on in another room, where its carrier may have put its card up
+/// already. What its agent is told then.
+pub(super) fn came_before(
+    ledger: &mut dyn Ledger,
+    key: &Key,
+    room_id: &str,
+    now: Millis,
+) -> Result<Option<Change>, LedgerError> {
+    for event_id in ledger.events_about(key)? {
+        if ledger.about(room_id, &event_id)?.contains(key) {
+            return stands(ledger, key, room_id, &event_id, now);
+        }
+    }
+    Ok(None)
 }
 
 fn ignored(heard: &Heard, why: &str) {

@@ -433,6 +433,12 @@ impl Hearing<'_> {
         Ok(())
     }
 
+    /// Whether what is said in a room may be about a question that is in another one now: that took
+    /// its place. A carrier's card may stand elsewhere, too, and is answered only where it is read.
+    fn leads_to(&mut self, room_id: &str, now_in: &str) -> Result<bool, LedgerError> {
+        Ok(room_id == now_in || self.ledger.successor(room_id)?.as_deref() == Some(now_in))
+    }
+
     /// The open questions of the room, and those the message points at. Unless `all` are wanted,
     /// those that cannot matter to it are left out.
     fn known(&mut self, heard: &Heard, said: &Said, all: bool) -> Result<Vec<Known>, LedgerError> {
@@ -441,7 +447,11 @@ impl Hearing<'_> {
         let mut pointed: Vec<Elicitation> = Vec::new();
         for event_id in [&said.in_reply_to, &said.thread].into_iter().flatten() {
             for key in self.ledger.about(&heard.room_id, event_id)? {
-                pointed.extend(self.ledger.find(&key)?);
+                if let Some(found) = self.ledger.find(&key)?
+                    && self.leads_to(&heard.room_id, &found.question.room_id)?
+                {
+                    pointed.push(found);
+                }
             }
         }
         let mut found: Vec<Elicitation> = Vec::new();

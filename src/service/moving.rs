@@ -2,8 +2,10 @@
 
 use super::Service;
 use super::asking::Asking;
+use super::carried;
 use crate::clock;
 use crate::desk;
+use crate::elicitation::Source;
 use crate::ledger::{self, LedgerError};
 
 impl Service {
@@ -26,7 +28,8 @@ impl Service {
     }
 
     /// Follows the upgrade of a room, once it was verified: every question that is pending there
-    /// goes on in the successor (or in what took its place since), where its card is put up once.
+    /// goes on in the successor (or in what took its place since), where its card is put up once,
+    /// by whoever carries it.
     /// Gives the number of those questions; `None` when another successor is followed already, or
     /// this would go in a circle.
     ///
@@ -54,6 +57,10 @@ impl Service {
                 let tag = ledger.next_tag(&here)?;
                 let moved = desk::move_to(elicitation, &here, tag, several);
                 ledger::apply(ledger, &[moved], &has_webhook, now)?;
+                if elicitation.question.source() == Source::Carrier {
+                    let told = carried::came_before(ledger, elicitation.key(), &here, now)?;
+                    ledger::apply(ledger, told.as_slice(), &has_webhook, now)?;
+                }
             }
             Ok::<_, LedgerError>(Some((pending.len(), asking)))
         });

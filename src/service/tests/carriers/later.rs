@@ -223,6 +223,44 @@ async fn after_an_upgrade_the_carrier_puts_its_card_up_again_and_it_is_answered_
 }
 
 #[tokio::test]
+async fn a_carrier_that_follows_the_upgrade_first_has_put_its_card_up_there() {
+    let house = house().await;
+    let take_in = async |heard: Vec<Heard>| {
+        let batch = with_rules(&Rules::default(), heard);
+        house.service.take_in(batch).await.unwrap();
+    };
+    take_in(vec![
+        shows(HUB, "$card", card("e1")),
+        there(shows(HUB, "$new", card("e1"))),
+        there(to("$new", mira("$m1", "2"))),
+        there(mira("$m2", "2")),
+    ])
+    .await;
+    // Whether that room took the place of the first is not known yet.
+    let open = house.carried(HUB, "e1").await.unwrap();
+    assert_eq!((open.state, &*open.question.room_id), (State::Open, ROOM));
+    assert_eq!(open.event_id.as_deref(), Some("$card"));
+
+    let moved = house.service.follow_upgrade(ROOM, NEXT).await.unwrap();
+    assert_eq!(moved, Some(1));
+    let moved = house.carried(HUB, "e1").await.unwrap();
+    assert_eq!(moved.question.room_id, NEXT);
+    assert_eq!(moved.event_id.as_deref(), Some("$new"));
+    assert!(moved.visible);
+    take_in(vec![there(mira("$m3", "1"))]).await;
+    let answered = house.carried(HUB, "e1").await.unwrap();
+    assert_eq!(answered.answer.unwrap().event_id, "$m3");
+    assert_eq!(
+        house.told("e1").await,
+        [
+            "elicitation.open",
+            "elicitation.open",
+            "elicitation.answered"
+        ]
+    );
+}
+
+#[tokio::test]
 async fn a_message_that_cannot_be_read_is_told_of_only_where_the_bot_speaks() {
     let mut house = house().await;
     let unreadable = async |house: &House, sender: &str, event_id: &str| {
