@@ -96,7 +96,8 @@ fn how_to_answer(elicitation: &Elicitation, buttons: usize, show_tag: bool) -> V
             ", always means its place in this list.".into(),
         ]);
     }
-    if show_tag {
+    // What only the board takes an answer to needs no tag.
+    if show_tag && question.is_answerable() {
         let mut tag = vec![
             "Another question is open here. This one is ".into(),
             Span::Code(elicitation.tag.clone()),

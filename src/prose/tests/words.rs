@@ -36,6 +36,19 @@ fn more_options_than_buttons() {
     );
 }
 
+/// Nothing beside it may sound as if a reply were an answer.
+#[test]
+fn what_only_the_board_can_take_an_answer_to() {
+    let mut only_there = bare("What should the release be called?", &[]);
+    only_there.question.free_text = false;
+    assert_eq!(
+        body(&card(&only_there, true)),
+        "What should the release be called?\n\n\
+         It can only be answered on the board: please open its card there.\n\n\
+         — asked by agt_31d0"
+    );
+}
+
 #[test]
 fn free_text() {
     let only = bare("What should the release be called?", &[]);
