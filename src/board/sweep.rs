@@ -28,6 +28,13 @@ const SOON: Duration = Duration::from_secs(5);
 /// How long those are gathered who ask for a look at the same time.
 const GATHER: Duration = Duration::from_millis(200);
 
+/// What the log was told last: that it works is said once, and again after it did not.
+#[derive(Default)]
+struct Told {
+    is_read: bool,
+    is_subscribed: bool,
+}
+
 /// Whoever looks at the pending questions of one board.
 pub(super) struct Sweeper {
     pub(super) service: Arc<Service>,
@@ -62,8 +69,9 @@ impl Sweeper {
         }
         let mut failures = 0;
         let mut was_read = true;
+        let mut told = Told::default();
         loop {
-            let looked = self.sweep().await?;
+            let looked = self.sweep(&mut told).await?;
             let is_read = looked != Looked::Unread;
             if is_read && !was_read {
                 self.service.board_is_back(&self.board).await?;
@@ -85,15 +93,16 @@ impl Sweeper {
         }
     }
 
-    async fn sweep(&self) -> Result<Looked, LedgerError> {
+    async fn sweep(&self, told: &mut Told) -> Result<Looked, LedgerError> {
         let board = self.board.as_str();
         if let Some(url) = &self.push_url {
-            self.subscribe(url).await;
+            self.subscribe(url, told).await;
         }
         let read_at = clock::now();
         let listed = match self.client.pending().await {
             Ok(listed) => listed,
             Err(error) => {
+                told.is_read = false;
                 self.count(SWEEPS, "unread", 1);
                 metrics::gauge!(UNREAD, "board" => self.board.clone()).set(1);
                 tracing::warn!(
@@ -105,6 +114,14 @@ impl Sweeper {
         };
         self.count(SWEEPS, "read", 1);
         metrics::gauge!(UNREAD, "board" => self.board.clone()).set(0);
+        if !std::mem::replace(&mut told.is_read, true) {
+            let pending = listed.len();
+            tracing::info!(
+                board.id = board,
+                pending,
+                "{board} is read; pending there: {pending}"
+            );
+        }
         let done = self.service.reconcile(board, &listed, read_at).await?;
         self.count(FOUND, "posted", done.posted);
         self.count(FOUND, "settled", done.settled);
@@ -114,7 +131,7 @@ impl Sweeper {
                 board.id = board,
                 posted = done.posted,
                 settled = done.settled,
-                "{board}: found {} unknown questions, and {} that are settled there",
+                "{board}: questions that were unknown here: {}, that are settled there: {}",
                 done.posted,
                 done.settled
             );
@@ -133,11 +150,17 @@ impl Sweeper {
         })
     }
 
-    async fn subscribe(&self, url: &Url) {
+    async fn subscribe(&self, url: &Url, told: &mut Told) {
         let board = self.board.as_str();
         match self.client.subscribe(url, &[PENDING]).await {
-            Ok(()) => self.count(SUBSCRIPTIONS, "subscribed", 1),
+            Ok(()) => {
+                self.count(SUBSCRIPTIONS, "subscribed", 1);
+                if !std::mem::replace(&mut told.is_subscribed, true) {
+                    tracing::info!(board.id = board, url = %url, "{board} pushes to {url}");
+                }
+            }
             Err(error) => {
+                told.is_subscribed = false;
                 self.count(SUBSCRIPTIONS, "failed", 1);
                 tracing::warn!(
                     board.id = board, error = %error,

@@ -4,6 +4,7 @@ mod agent_refused;
 mod agent_side;
 mod among_bots;
 mod board_double;
+mod board_log;
 mod boards;
 mod carriers;
 mod crashes;
