@@ -411,3 +411,21 @@ fn no_secret_of_a_board_is_shown() {
     let config = read(&with(&BOARD.replace("0123456789abcdef", "hunter2"))).unwrap();
     assert!(!format!("{config:?} {:?}", config.cautions()).contains("hunter2"));
 }
+
+#[test]
+fn what_the_guide_to_boards_says_to_write_is_taken_and_every_key_of_a_board_is_in_it() {
+    let guide = include_str!("../../../docs/boards.md");
+    let blocks: Vec<&str> = guide
+        .split("```toml\n")
+        .skip(1)
+        .filter_map(|rest| rest.split("```").next())
+        .collect();
+    assert_eq!(blocks.len(), 2);
+    for block in blocks {
+        read(&with(block)).unwrap_or_else(|faults| panic!("{faults:#?}"));
+    }
+    let schema = serde_json::to_value(schemars::schema_for!(BoardConfig)).unwrap();
+    for key in schema["properties"].as_object().unwrap().keys() {
+        assert!(guide.contains(&format!("\n| `{key}` |")), "{key}");
+    }
+}

@@ -66,3 +66,21 @@ async fn the_metrics_count_what_the_ledger_holds() {
         "{text}"
     );
 }
+
+#[test]
+fn the_guide_to_boards_names_every_metric_about_them() {
+    use crate::board::{FOUND, SUBMISSIONS, SUBSCRIPTIONS, SWEEPS, UNREAD};
+
+    let guide = include_str!("../../../docs/boards.md");
+    for metric in [
+        super::super::boards::PUSHES,
+        FOUND,
+        SUBMISSIONS,
+        SUBSCRIPTIONS,
+        SWEEPS,
+        UNREAD,
+        "elicit_board_submissions_pending",
+    ] {
+        assert!(guide.contains(&format!("| `{metric}")), "{metric}");
+    }
+}

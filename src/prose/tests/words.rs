@@ -3,6 +3,7 @@
 use insta::{assert_json_snapshot, assert_snapshot};
 
 use super::*;
+use crate::elicitation::Outcome;
 
 /// Both forms of a message, as they go out.
 fn both(content: &Value) -> String {
@@ -205,4 +206,43 @@ fn many_open_questions_are_not_all_listed() {
             .lines()
             .all(|line| line.chars().count() < 120)
     );
+}
+
+#[test]
+fn what_the_guide_to_boards_quotes_is_what_people_are_told() {
+    let guide = include_str!("../../../docs/boards.md");
+    let question = bare("…", &["Run the tests"]);
+    let before = answered(question.clone(), Ok(0)).answer.unwrap();
+    let refused = |code: &str| Outcome::Refused {
+        code: code.to_owned(),
+    };
+    let outcomes = [
+        Outcome::Settled { uncertain: false },
+        Outcome::Settled { uncertain: true },
+        Outcome::Invalid,
+        Outcome::SeparationOfDuties,
+        Outcome::UnknownPerson,
+        Outcome::IdentityDown,
+        refused("NOT_RUN_OWNER"),
+    ];
+    let told = outcomes.iter().map(|outcome| {
+        assert!(guide.contains(&format!("| `{}`", outcome.word())));
+        not_taken(PLACE, &question, outcome)
+    });
+    let only_there = {
+        let mut only_there = bare("…", &[]);
+        only_there.question.free_text = false;
+        super::card::instruction(&only_there)
+    };
+    let told: Vec<Value> = told
+        .chain([handing_in(PLACE, &question, &before)])
+        .collect();
+    let first_words = told
+        .iter()
+        .map(|content| body(content).lines().next().unwrap());
+    // The guide's lines are broken where it pleases.
+    let guide = guide.split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in first_words.chain([only_there, "This was shortened. All of it is on the board."]) {
+        assert!(guide.contains(words), "{words}");
+    }
 }
