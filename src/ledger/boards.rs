@@ -72,8 +72,9 @@ pub trait Boards {
     /// Lets the answers of an origin that were put off be due at once: it can be reached again.
     fn hurry_submissions(&mut self, origin: &str, now: Millis) -> Result<(), LedgerError>;
 
-    /// Notes how handing an answer in ended; another one may be handed in then. `false` when it was
-    /// ended already.
+    /// Notes how handing an answer in ended; another one may be handed in then. Its text is not kept
+    /// for longer: nobody would know of it when its message is redacted. `false` when it was ended
+    /// already.
     fn end_submission(&mut self, seq: i64, outcome: &str) -> Result<bool, LedgerError>;
 
     /// Answers on their way, in number.

@@ -4,6 +4,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
+use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 use super::tests::{Held, ask, asked, database, named, new_book, queue_ask, reopen, tamper};
@@ -248,15 +249,7 @@ async fn a_redacted_text_is_in_no_file() {
     })
     .await
     .unwrap();
-    let holds_it = || {
-        std::fs::read_dir(folder.path()).unwrap().any(|file| {
-            let bytes = std::fs::read(file.unwrap().path()).unwrap();
-            bytes
-                .windows(secret.len())
-                .any(|part| part == secret.as_bytes())
-        })
-    };
-    assert!(holds_it());
+    assert!(holds(&folder, secret));
     // A reader at the wrong moment only delays it.
     let (inside, is_inside) = oneshot::channel();
     let (go_on, told) = mpsc::channel::<()>();
@@ -283,7 +276,41 @@ async fn a_redacted_text_is_in_no_file() {
             .await
             .unwrap();
     }
-    assert!(!holds_it());
+    assert!(!holds(&folder, secret));
+}
+
+#[tokio::test]
+async fn the_text_of_an_answer_that_was_not_taken_is_in_no_file() {
+    let (folder, book) = new_book();
+    let secret = "the key is under the mat";
+    let seq = book.write(move |ledger| {
+        let about = question("board:brd_1", "a");
+        ledger.insert(&about, "", None)?;
+        ledger.mark_posted(about.key(), "$card")?;
+        ledger.submit(about.key(), &answer("$said", Some(secret)), NOON)?;
+        let submission = ledger.submission(about.key())?;
+        Ok::<_, LedgerError>(submission.unwrap().seq)
+    });
+    let seq = seq.await.unwrap();
+    assert!(holds(&folder, secret));
+    let ended = book.write(move |ledger| ledger.end_submission(seq, "invalid"));
+    assert!(ended.await.unwrap());
+    // The second finds the first one's work done, also what it did after its answer.
+    for token in ["s1", "s2"] {
+        book.write(move |ledger| ledger.set_sync_token(token))
+            .await
+            .unwrap();
+    }
+    assert!(!holds(&folder, secret));
+}
+
+/// Whether a text stands in any of the ledger's files.
+fn holds(folder: &TempDir, text: &str) -> bool {
+    std::fs::read_dir(folder.path()).unwrap().any(|file| {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap();
+        let mut parts = bytes.windows(text.len());
+        parts.any(|part| part == text.as_bytes())
+    })
 }
 
 #[tokio::test]

@@ -172,9 +172,12 @@ impl Boards for SqliteLedger {
 
     fn end_submission(&mut self, seq: i64, outcome: &str) -> Result<bool, LedgerError> {
         let changed = self.change(
-            "UPDATE submissions SET in_hand = 0, state = ?2 WHERE seq = ?1 AND state = 'pending'",
+            "UPDATE submissions SET in_hand = 0, state = ?2,
+                 answer = json_set(answer, '$.text', NULL)
+             WHERE seq = ?1 AND state = 'pending'",
             params![seq, outcome],
         )?;
+        self.forgot |= changed == 1;
         Ok(changed == 1)
     }
 
