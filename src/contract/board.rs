@@ -134,9 +134,11 @@ impl Pending {
     }
 }
 
-/// The id that an entry of the pending list has, however malformed the rest of it is.
+/// The id that an entry of the pending list has, however malformed the rest of it is. A blank one
+/// names nothing.
 pub fn id_of(entry: &Value) -> Option<&str> {
-    entry.get("elicitationId")?.as_str()
+    let id = entry.get("elicitationId")?.as_str()?;
+    (!is_blank(id)).then_some(id)
 }
 
 fn options(from: &Map<String, Value>) -> Result<Vec<CardOption>, PendingFault> {

@@ -313,6 +313,8 @@ fn the_id_of_an_entry_is_found_whatever_else_is_wrong_with_it() {
     );
     for none in [
         json!({ "elicitationId": 5 }),
+        json!({ "elicitationId": "" }),
+        json!({ "elicitationId": " \n" }),
         json!({}),
         json!(["a"]),
         Value::Null,

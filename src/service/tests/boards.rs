@@ -364,7 +364,13 @@ async fn an_entry_that_is_no_question_is_counted_and_settles_nothing_it_may_be()
     elsewhere["boardId"] = json!("brd_2");
     let listed = [broken, elsewhere, entry("new")];
     // One without a name may be any of them.
-    for nameless in [json!({ "question": "?" }), json!("gone"), json!(null)] {
+    let blank = json!({ "elicitationId": " ", "boardId": "brd_1" });
+    for nameless in [
+        json!({ "question": "?" }),
+        json!("gone"),
+        json!(null),
+        blank,
+    ] {
         let mut listed = listed.to_vec();
         listed.push(nameless);
         let found = house.reconcile(&listed).await;
