@@ -4,7 +4,7 @@ use super::hearing::{Batch, Hearing};
 use crate::clock::Millis;
 use crate::config::{CarrierAnswer, CarrierConfig};
 use crate::desk::{self, Carried, Change, Heard, Manners, Trust};
-use crate::elicitation::{Elicitation, Key, State};
+use crate::elicitation::{Elicitation, Key, Question, State};
 use crate::ledger::{Ledger, LedgerError};
 
 /// Why there is no question for a card.
@@ -12,14 +12,15 @@ const NOT_TWICE: &str = "its elicitation is known from elsewhere";
 
 impl Hearing<'_> {
     /// What the bot does in a room about a question.
-    pub(super) fn manners(&self, key: &Key) -> Manners {
-        let Some(carrier) = key.carrier() else {
+    pub(super) fn manners(&self, question: &Question) -> Manners {
+        let Some(carrier) = question.key.carrier() else {
             return Manners::default();
         };
         let config = self.config.carriers.get(carrier);
         Manners {
             notices: config.is_some_and(|config| config.notices),
-            reacts: config.is_some_and(|config| config.react),
+            // An answer that goes nowhere from here is not taken here.
+            reacts: question.routed_to.is_some() && config.is_some_and(|config| config.react),
         }
     }
 

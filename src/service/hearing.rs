@@ -384,7 +384,7 @@ impl Hearing<'_> {
     /// open that it may have answered.
     fn unreadable(&mut self, kept: &Undecrypted) -> Result<(), LedgerError> {
         let mut open = self.ledger.open_in(&kept.room_id)?;
-        open.retain(|open| self.manners(open.key()).notices);
+        open.retain(|open| self.manners(&open.question).notices);
         if self.config.carriers.contains_key(&kept.sender) {
             open.clear();
         }
@@ -481,7 +481,7 @@ impl Hearing<'_> {
                 known.push(Known {
                     own_events: self.ledger.events_about(key)?,
                     submission: submission.map(|submission| submission.answer),
-                    manners: self.manners(key),
+                    manners: self.manners(&elicitation.question),
                     elicitation,
                 });
             }

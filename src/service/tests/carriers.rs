@@ -172,6 +172,17 @@ async fn where_the_configuration_wants_it_the_bot_speaks_and_marks() {
     assert_eq!(kinds(&posted), [SendKind::Reaction]);
     house.hear(vec![to("$card", ben("$b1", "1"))]).await;
     assert_eq!(kinds(&house.post().await), [SendKind::Notice]);
+    // What goes to no agent was not taken here.
+    let unknown = card_of("nobody", "e2", &["Deploy", "Wait"]);
+    house
+        .hear(vec![
+            shows(CHATTY, "$card2", unknown),
+            to("$card2", mira("$m2", "1")),
+        ])
+        .await;
+    let answered = house.carried(CHATTY, "e2").await.unwrap();
+    assert_eq!(answered.state, State::Answered);
+    assert_eq!(kinds(&house.post().await), []);
 }
 
 #[tokio::test]
