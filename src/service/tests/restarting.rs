@@ -142,7 +142,7 @@ async fn life(restarts: bool) -> (Vec<(String, Value)>, Vec<String>, bool) {
             .post()
             .await
             .iter()
-            .map(|posted| posted.body().to_owned()),
+            .map(|posted| without_minute(posted.body())),
     );
     let house = story.step().await;
     house
@@ -165,7 +165,7 @@ async fn life(restarts: bool) -> (Vec<(String, Value)>, Vec<String>, bool) {
             .post()
             .await
             .iter()
-            .map(|posted| posted.body().to_owned()),
+            .map(|posted| without_minute(posted.body())),
     );
 
     // Nobody can be answering any more who did not see how it ended.
@@ -181,6 +181,17 @@ async fn life(restarts: bool) -> (Vec<(String, Value)>, Vec<String>, bool) {
         ..Said::default()
     };
     (told, room, house.service.wants(ROOM, &quiet))
+}
+
+/// What is said in the room, whatever the minute in which it is.
+fn without_minute(body: &str) -> String {
+    // ", 1 Dec 2026, 03:39 UTC"
+    let mut parts: Vec<&str> = body.split(" UTC").collect();
+    let last = parts.pop().unwrap_or_default();
+    let undated = parts
+        .into_iter()
+        .map(|part| part.rsplitn(3, ", ").last().unwrap_or_default());
+    undated.chain([last]).collect()
 }
 
 /// Pain: lost.
