@@ -3,6 +3,12 @@
 
 #![allow(dead_code, reason = "the targets use some of what the modules offer")]
 
+/// What the modules know of the clock.
+pub mod clock {
+    /// Milliseconds since the epoch.
+    pub type Millis = i64;
+}
+
 #[path = "../src/contract/mod.rs"]
 pub mod contract;
 #[path = "../src/reply/mod.rs"]

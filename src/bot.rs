@@ -96,6 +96,8 @@ impl Bot {
         parts.spawn(async { ("speaker", spoken.await.map_err(Into::into)) });
         let served = http::serve(service.clone(), listener, metrics, stopping.clone());
         parts.spawn(async { ("http", served.await.map_err(Into::into)) });
+        let timed = keep_sessions(service.clone(), stopping.clone());
+        parts.spawn(async { ("sessions", timed.await.map_err(Into::into)) });
         let boards = board::run(service.clone(), stopping.clone());
         parts.spawn(async { ("boards", boards.await.map_err(Into::into)) });
         let delivered = delivery::run(book, config.clone(), stopping.clone());
@@ -292,13 +294,42 @@ async fn expire(
                 () = &mut sleep => break,
                 note = notes.recv() => if !matches!(
                     note,
-                    Ok(Note::Closed(_) | Note::Outbox(_) | Note::Event(_) | Note::Submission(_))
+                    Ok(Note::Closed(_)
+                        | Note::Outbox(_)
+                        | Note::Event(_)
+                        | Note::Submission(_)
+                        | Note::Session)
                 ) {
                     break;
                 },
             }
         }
         // When many ask at once, one look is enough for all of them.
+        tokio::time::sleep(FEW).await;
+    }
+}
+
+/// Does what time does to sessions.
+async fn keep_sessions(
+    service: Arc<Service>,
+    mut stopping: watch::Receiver<bool>,
+) -> Result<(), LedgerError> {
+    let mut notes = service.book().notes();
+    service.end_orphaned_sessions().await?;
+    loop {
+        let now = clock::now();
+        let next = service.tick_sessions(now).await?;
+        let wait = next.map_or(60_000, |at| at.saturating_sub(now).clamp(1, 60_000));
+        let sleep = tokio::time::sleep(Duration::from_millis(wait.unsigned_abs()));
+        tokio::pin!(sleep);
+        loop {
+            tokio::select! {
+                _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
+                () = &mut sleep => break,
+                note = notes.recv() => if matches!(note, Ok(Note::Session) | Err(_)) { break },
+            }
+        }
+        // When much happens at once, one look is enough for all of it.
         tokio::time::sleep(FEW).await;
     }
 }

@@ -260,8 +260,8 @@ pub struct AgentConfig {
     #[serde(default)]
     #[schemars(extend("minLength" = 1, "x-example" = "Builder"))]
     pub name: Option<String>,
-    /// The one word that people call this agent by in a room. Left out, it is the id. Not
-    /// used yet.
+    /// The one word that people call this agent by in a room, as in `builder: look at the flaky
+    /// test`, which begins a session. Left out, it is the id.
     #[serde(default)]
     #[schemars(extend("format" = "call", "x-example" = "builder"))]
     pub call: Option<String>,
@@ -273,7 +273,8 @@ pub struct AgentConfig {
     #[serde(default)]
     #[schemars(extend("format" = "user-id", "x-example" = "@builder:example.org"))]
     pub matrix_user: Option<String>,
-    /// Who is who: the agent's ids for people, and their Matrix accounts. Not used yet.
+    /// Who is who: the agent's ids for people, and their Matrix accounts. Where an agent names a
+    /// person in a session, either will do.
     #[serde(default)]
     #[schemars(extend("additionalProperties" = { "type": "string", "format": "user-id" }, "x-example" = { "U024BE7LH": "@ada:example.org" }))]
     pub people: BTreeMap<String, String>,

@@ -49,4 +49,5 @@ pub mod reply;
 pub mod sandbox;
 pub mod secret;
 pub mod service;
+pub mod session;
 pub mod span;

@@ -3,7 +3,8 @@
 //! every commit synced, and prints a table.
 //!
 //! `cargo bench --bench roundtrip`, or a part of it: `cargo bench --bench roundtrip -- latency`,
-//! `burst`, `memory`, `many`, `pushes` or `double`. Sizes can be changed: `-- burst rooms=100 each=4`.
+//! `burst`, `memory`, `many`, `pushes`,
+//! `sessions` or `double`. Sizes can be changed: `-- burst rooms=100 each=4`.
 
 mod burst;
 mod double;
@@ -13,6 +14,7 @@ mod memory;
 mod pushes;
 #[path = "../../tests/scripted/mod.rs"]
 mod scripted;
+mod sessions;
 mod sink;
 mod stand;
 
@@ -59,6 +61,9 @@ fn main() {
         }
         if wish.part("pushes") {
             pushes::measure(wish.size("pushes", 1_000)).await;
+        }
+        if wish.part("sessions") {
+            sessions::measure(wish.size("sessions", 1_000), wish.size("stops", 200)).await;
         }
         if wish.part("memory") {
             memory::measure(wish.size("messages", 1_000_000)).await;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-/// What came, by elicitation and type.
+/// What came, by elicitation and type; of sessions by session and signal.
 #[derive(Default)]
 struct Inner {
     came: Mutex<HashMap<(String, String), Instant>>,
@@ -67,7 +67,19 @@ async fn take(State(sink): State<Arc<Inner>>, body: Bytes) -> StatusCode {
     let now = Instant::now();
     let event: Value = serde_json::from_slice(&body).expect("JSON");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let key = (text(&event["data"]["elicitation_id"]), text(&event["type"]));
+    // Of a session there is no envelope: what counts is whether it is to stop.
+    let key = match event.get("agent_session") {
+        Some(session) => {
+            let signal = &event["agent_activity"]["signal"];
+            let kind = if signal.is_string() {
+                signal
+            } else {
+                &event["agent_activity"]["id"]
+            };
+            (text(&session["id"]), text(kind))
+        }
+        None => (text(&event["data"]["elicitation_id"]), text(&event["type"])),
+    };
     let mut came = sink.came.lock().expect("no panic");
     came.entry(key).or_insert(now);
     let count = came.len();

@@ -137,6 +137,23 @@ impl Stand {
         began.elapsed()
     }
 
+    /// Posts to the API as the agent; what comes back.
+    pub async fn post(&self, path: &str, body: &Value) -> Value {
+        let request = self.http.post(self.address(path)).bearer_auth(TOKEN);
+        let answer = request.json(body).send().await.expect("an answer");
+        let status = answer.status();
+        let answer: Value = answer.json().await.expect("JSON");
+        assert!(status.is_success(), "{status}: {answer}");
+        answer
+    }
+
+    /// Reads from the API as the agent.
+    pub async fn get(&self, path: &str) -> Value {
+        let request = self.http.get(self.address(path)).bearer_auth(TOKEN);
+        let answer = request.send().await.expect("an answer");
+        answer.json().await.expect("JSON")
+    }
+
     /// Asks so many questions in every room, many side by side; what was asked, by room.
     pub async fn ask_everywhere(&self, each: usize) -> Vec<(String, String)> {
         let asked: Vec<(String, String)> = (0..each)

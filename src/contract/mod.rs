@@ -8,6 +8,7 @@ pub mod board;
 pub mod card;
 pub mod listed;
 pub mod schema;
+pub mod signals;
 
 use serde::{Deserialize, Serialize};
 

@@ -67,18 +67,30 @@ impl Courier {
     ) -> Result<(), JoinError> {
         // Listening begins before reading: what is committed in between is seen by one or the other.
         let mut notes = self.book.notes();
-        let mut calls: JoinSet<String> = JoinSet::new();
+        let mut calls: JoinSet<(String, String, bool)> = JoinSet::new();
         // By question, not by delivery: what the operator asks for again may be older than what is
         // on its way, and waits until that is over.
         let mut in_hand: HashSet<String> = HashSet::new();
+        // What goes ahead of everything else waits for no place, nor for what is on its way.
+        let mut urgent: HashSet<String> = HashSet::new();
         let mut ready: VecDeque<Delivery> = VecDeque::new();
         let mut sleep = AT_LEAST_EVERY;
+        let mut woken_up = true;
         loop {
+            if std::mem::take(&mut woken_up) && urgent.len() < PARALLEL {
+                for delivery in self.urgent_due().await {
+                    if urgent.len() < PARALLEL && urgent.insert(delivery.event.id.clone()) {
+                        calls.spawn(Arc::clone(&self).carry(delivery));
+                    }
+                }
+            }
             // Looking costs as much as there is pending, so it is done for many calls at once.
             if ready.is_empty() {
                 match self.due().await {
                     Ok((due, next)) => {
-                        let free = |delivery: &Delivery| !in_hand.contains(&delivery.event.key.id);
+                        let free = |delivery: &Delivery| {
+                            !delivery.urgent && !in_hand.contains(&delivery.event.key.id)
+                        };
                         ready.extend(due.into_iter().filter(free));
                         sleep = next.map_or(AT_LEAST_EVERY, until);
                     }
@@ -97,9 +109,20 @@ impl Courier {
             }
             tokio::select! {
                 // What waited behind it may be due now.
-                Some(done) = calls.join_next() => { in_hand.remove(&done?); }
-                open = woken(&mut notes, &self.agent) => if !open { break },
-                () = tokio::time::sleep(sleep) => {}
+                Some(done) = calls.join_next() => {
+                    let (question, event, was_urgent) = done?;
+                    if was_urgent {
+                        urgent.remove(&event);
+                    } else {
+                        in_hand.remove(&question);
+                    }
+                    woken_up = was_urgent;
+                }
+                open = woken(&mut notes, &self.agent) => {
+                    if !open { break }
+                    woken_up = true;
+                }
+                () = tokio::time::sleep(sleep) => woken_up = true,
                 _ = stopping.wait_for(|stopping| *stopping) => break,
             }
         }
@@ -121,8 +144,21 @@ impl Courier {
             .await
     }
 
-    /// Calls the webhook once and notes how it went. Gives back the question's id.
-    async fn carry(self: Arc<Self>, delivery: Delivery) -> String {
+    /// The urgent deliveries whose time has come. When the ledger fails they are due at the next
+    /// look.
+    async fn urgent_due(&self) -> Vec<Delivery> {
+        let agent = self.agent.clone();
+        let now = clock::now();
+        let due = move |ledger: &mut dyn Ledger| ledger.urgent_due(&agent, now);
+        self.book.read(due).await.unwrap_or_else(|error| {
+            self.complain(&error);
+            Vec::new()
+        })
+    }
+
+    /// Calls the webhook once and notes how it went. Gives back the question's id, the event's, and
+    /// whether it was urgent.
+    async fn carry(self: Arc<Self>, delivery: Delivery) -> (String, String, bool) {
         crash::point("deliver.due");
         let outcome = self.hook.post(&delivery.event, clock::now()).await;
         crash::point("deliver.posted");
@@ -145,7 +181,8 @@ impl Courier {
             tokio::time::sleep(LEDGER_PAUSE).await;
         }
         crash::point("deliver.marked");
-        delivery.event.key.id
+        let Delivery { event, urgent, .. } = delivery;
+        (event.key.id, event.id, urgent)
     }
 
     async fn mark(&self, seq: i64, next: Next, now: Millis) -> Result<(), LedgerError> {

@@ -56,9 +56,17 @@ pub enum DeliveryError {
     Died(#[from] JoinError),
 }
 
+/// Whether an event is of a session. It goes over the wire as it is, without an envelope.
+pub fn is_of_session(event: &Event) -> bool {
+    event.event_type.starts_with("agent_session.")
+}
+
 /// An event as it goes over the wire, on webhooks and streams alike: one line of JSON with
-/// `type`, `timestamp` and `data`.
+/// `type`, `timestamp` and `data`; of a session's the body alone.
 pub fn envelope(event: &Event) -> String {
+    if is_of_session(event) {
+        return event.body.to_string();
+    }
     json!({ "type": event.event_type, "timestamp": timestamp(event.at), "data": event.body })
         .to_string()
 }

@@ -174,6 +174,7 @@ impl Office {
 
     async fn announce_at(&self, agent: &str, id: &str, word: &str, at: Millis) -> Event {
         let draft = EventDraft {
+            urgent: false,
             key: Key::new(agent, id),
             event_type: "elicitation.answered".to_owned(),
             body: json!({ "word": word }),

@@ -10,13 +10,15 @@ use standardwebhooks::{
 };
 use url::Url;
 
-use super::envelope;
+use super::{envelope, is_of_session};
 use crate::calls;
 use crate::clock::Millis;
 use crate::config::WebhookConfig;
 use crate::ledger::Event;
 
 const WHOLE: Duration = Duration::from_secs(15);
+/// How long an agent may take to acknowledge what happens in its session.
+const SOON: Duration = Duration::from_secs(5);
 
 /// How a call ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +88,7 @@ impl Hook {
             .header(HEADER_WEBHOOK_TIMESTAMP, at)
             .header(HEADER_WEBHOOK_SIGNATURE, signatures)
             .body(body)
+            .timeout(if is_of_session(event) { SOON } else { WHOLE })
             .send()
             .await;
         match sent {

@@ -5,6 +5,9 @@ use serde_json::Value;
 use crate::clock::Millis;
 use crate::elicitation::{Answer, Elicitation, Key, Source, State, object};
 use crate::prose;
+use crate::session::{Activity, Session};
+
+use super::session::Prompt;
 
 /// What kind of thing goes to a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,10 +26,20 @@ pub enum SendKind {
     Waiting,
     /// The end of such a reaction.
     WaitingOver,
+    /// The root of a session's thread.
+    Root,
+    /// A new content for the root, in place.
+    RootEdit,
+    /// A message in a session's thread.
+    InThread,
+    /// What one person alone is asked to connect.
+    Connect,
+    /// A new content for that, in place.
+    ConnectOver,
 }
 
 impl SendKind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 12] = [
         Self::Card,
         Self::CardEdit,
         Self::Reaction,
@@ -34,6 +47,11 @@ impl SendKind {
         Self::NoticeEdit,
         Self::Waiting,
         Self::WaitingOver,
+        Self::Root,
+        Self::RootEdit,
+        Self::InThread,
+        Self::Connect,
+        Self::ConnectOver,
     ];
 
     /// Its word in the ledger.
@@ -46,6 +64,11 @@ impl SendKind {
             Self::NoticeEdit => "notice_edit",
             Self::Waiting => "waiting",
             Self::WaitingOver => "waiting_over",
+            Self::Root => "root",
+            Self::RootEdit => "root_edit",
+            Self::InThread => "in_thread",
+            Self::Connect => "connect",
+            Self::ConnectOver => "connect_over",
         }
     }
 
@@ -59,7 +82,15 @@ impl SendKind {
         match self {
             Self::Reaction | Self::Waiting => "m.reaction",
             Self::WaitingOver => "m.room.redaction",
-            Self::Card | Self::CardEdit | Self::Notice | Self::NoticeEdit => "m.room.message",
+            Self::Card
+            | Self::CardEdit
+            | Self::Notice
+            | Self::NoticeEdit
+            | Self::Root
+            | Self::RootEdit
+            | Self::InThread
+            | Self::Connect
+            | Self::ConnectOver => "m.room.message",
         }
     }
 }
@@ -87,7 +118,7 @@ impl SendDraft {
         let place = match self.kind {
             SendKind::Notice | SendKind::NoticeEdit => "/m.relates_to/m.in_reply_to/event_id",
             SendKind::Waiting | SendKind::WaitingOver => "/m.relates_to/event_id",
-            SendKind::Card | SendKind::CardEdit | SendKind::Reaction => return None,
+            _ => return None,
         };
         self.content.pointer(place).and_then(Value::as_str)
     }
@@ -102,6 +133,8 @@ pub struct EventDraft {
     pub event_type: String,
     /// The object the event carries.
     pub body: Value,
+    /// Whether it goes ahead of everything else that waits for the agent.
+    pub urgent: bool,
 }
 
 /// One thing a decision changes.
@@ -126,6 +159,26 @@ pub enum Change {
         /// Its card; none where somebody else is to put it up.
         card: Option<SendDraft>,
     },
+    /// A session begins.
+    Begin(Box<Session>),
+    /// A session is as this from now on. If it had ended, nothing of this happens.
+    Session(Box<Session>),
+    /// Something that was said in a session is kept.
+    Record {
+        /// The session.
+        session_id: String,
+        /// What was said.
+        activity: Box<Activity>,
+    },
+    /// A session asks a question in its room.
+    Ask {
+        /// The question.
+        elicitation: Box<Elicitation>,
+        /// Its card.
+        card: SendDraft,
+    },
+    /// A person speaks to a session; what follows is decided by how that stands.
+    Prompt(Box<Prompt>),
     /// An answer is to be handed in to the question's board, which decides. When another one is
     /// being handed in already, or the question is over, nothing of this happens.
     Submit {
@@ -240,6 +293,7 @@ pub(super) fn told(
         key: Key::new(question.owner()?, question.key.id.as_str()),
         event_type: event_type.into(),
         body: body(),
+        urgent: false,
     })
 }
 

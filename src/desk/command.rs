@@ -52,6 +52,10 @@ pub fn obey(
         .collect();
     let place = place(heard, said);
     match command {
+        // Those to sessions are obeyed elsewhere.
+        Command::Stop | Command::Undelegate | Command::Delegate { .. } | Command::New { .. } => {
+            Vec::new()
+        }
         Command::Help => vec![answer(heard, &[], prose::help(&place, commands))],
         Command::Cards => vec![answer(heard, &open, prose::cards(&place, &open))],
         Command::Decline { rest } => {

@@ -5,10 +5,12 @@ use serde_json::{Value, json};
 use super::change::{Change, SendDraft, SendKind, close, last_words, taken, told};
 use super::hear::{Heard, Said, Trust};
 use super::rules::{Rules, may_answer};
+use super::session::Prompt;
 use crate::clock::Millis;
 use crate::elicitation::{Answer, AnswerKind, Elicitation, Source, State, object, timestamp};
 use crate::prose::{self, Place, Refusal};
 use crate::reply::{self, MatchedBy, Options, Reading, TargetedBy};
+use crate::session::Author;
 
 /// A question that a message may be about.
 #[derive(Debug, Clone, PartialEq)]
@@ -211,7 +213,7 @@ pub(super) fn message_id<'a>(heard: &'a Heard, said: &'a Said) -> &'a str {
 }
 
 /// Where the person's message stands.
-pub(super) fn place<'a>(heard: &'a Heard, said: &'a Said) -> Place<'a> {
+pub fn place<'a>(heard: &'a Heard, said: &'a Said) -> Place<'a> {
     Place {
         to: message_id(heard, said),
         thread: said.thread.as_deref(),
@@ -278,6 +280,25 @@ impl Judge<'_> {
                 question,
                 targeted_by,
             } => self.decline(question, targeted_by),
+            // A session hears what is said to it as it is said.
+            Reading::AskOption {
+                question,
+                targeted_by,
+                directed: true,
+                ..
+            } if self.question(question).question.source() == Source::Session => {
+                let text = self.typed().to_owned();
+                let kind = AnswerKind::Text;
+                self.take(
+                    question,
+                    kind,
+                    None,
+                    text,
+                    MatchedBy::Text,
+                    targeted_by,
+                    true,
+                )
+            }
             Reading::AskOption {
                 question, options, ..
             } => {
@@ -320,15 +341,8 @@ impl Judge<'_> {
         self.question(index).state.is_closed()
     }
 
-    /// Why an answer of this sender cannot be trusted, whatever it says.
     fn untrusted(&self) -> Option<Refusal> {
-        match self.heard.trust {
-            Trust::Refused => Some(Refusal::Untrusted),
-            Trust::Unverified | Trust::Clear if self.rules.require_verified => {
-                Some(Refusal::Unverified)
-            }
-            Trust::Plain | Trust::Verified | Trust::Unverified | Trust::Clear => None,
-        }
+        untrusted(self.heard, self.rules)
     }
 
     /// The person will not answer, if the question allows that.
@@ -378,8 +392,13 @@ impl Judge<'_> {
     /// Closes a question by what was said, with a ✓ on it. Of a board's question the board decides.
     fn settle(&self, question: usize, state: State, answer: Answer) -> Vec<Change> {
         let elicitation = self.question(question);
-        if elicitation.question.source() == Source::Board {
-            return self.hand_in(question, answer);
+        match elicitation.question.source() {
+            Source::Board => return self.hand_in(question, answer),
+            Source::Session => {
+                let prompt = self.prompt(elicitation.key().session(), Some(answer));
+                return prompt.into_iter().collect();
+            }
+            Source::Agent | Source::Carrier => {}
         }
         let mut changes = vec![close(elicitation, state, None, Some(answer), self.now)];
         if self.known[question].manners.reacts {
@@ -387,6 +406,23 @@ impl Judge<'_> {
             changes.push(taken(&self.heard.room_id, elicitation, message));
         }
         changes
+    }
+
+    /// What is said to a session: of a choice its value, else the words as they are.
+    fn prompt(&self, session: Option<&str>, answer: Option<Answer>) -> Option<Change> {
+        let chosen = answer.as_ref().and_then(|answer| answer.option.as_ref());
+        let body = chosen.map_or_else(|| self.typed().trim(), |option| option.id.as_str());
+        Some(Change::Prompt(Box::new(Prompt {
+            session_id: session?.to_owned(),
+            body: body.to_owned(),
+            author: Author {
+                user_id: self.heard.sender.user_id.clone(),
+                display_name: self.heard.sender.display_name.clone(),
+            },
+            event_id: message_id(self.heard, self.said).to_owned(),
+            thread: self.said.thread.clone(),
+            answer,
+        })))
     }
 
     /// Hands an answer in to the question's board, one at a time.
@@ -521,6 +557,77 @@ impl Judge<'_> {
             notice,
         }]
     }
+}
+
+/// Why nothing of this sender can be trusted, whatever it says.
+pub fn untrusted(heard: &Heard, rules: &Rules) -> Option<Refusal> {
+    match heard.trust {
+        Trust::Refused => Some(Refusal::Untrusted),
+        Trust::Unverified | Trust::Clear if rules.require_verified => Some(Refusal::Unverified),
+        Trust::Plain | Trust::Verified | Trust::Unverified | Trust::Clear => None,
+    }
+}
+
+/// What a message in a session's thread, or a reply to what stands in it, says to the session:
+/// plainly one option of the question it asks, or the words as they are. `None` for what says
+/// nothing. Whoever may not speak to it has been told so before.
+pub fn said_to_session(
+    heard: &Heard,
+    said: &Said,
+    session_id: &str,
+    open: Option<&Known>,
+    rules: &Rules,
+    bot: &Bot,
+    now: Millis,
+) -> Option<Change> {
+    let known: Vec<Known> = open
+        .filter(|open| open.elicitation.state == State::Open)
+        .map(|open| Known {
+            // Whatever of the session it points at, it is said to the question.
+            own_events: said
+                .in_reply_to
+                .iter()
+                .chain(&said.thread)
+                .cloned()
+                .collect(),
+            ..open.clone()
+        })
+        .into_iter()
+        .collect();
+    let (reading, refusals) = read_with(heard, said, &known, rules, bot, now, reply::read);
+    let judge = Judge {
+        heard,
+        said,
+        known: &known,
+        rules,
+        refusals: &refusals,
+        declining: None,
+        now,
+    };
+    if reply::is_blank(judge.typed()) {
+        return None;
+    }
+    let answer = |option: Option<usize>, matched_by, targeted_by| Answer {
+        kind: option.map_or(AnswerKind::Text, |_| AnswerKind::Option),
+        option: option.and_then(|option| known.first()?.elicitation.numbered(option)),
+        text: Some(judge.typed().to_owned()),
+        matched_by,
+        targeted_by,
+        directed: true,
+        ..judge.answer()
+    };
+    let answer = match reading {
+        Reading::Choose {
+            option,
+            matched_by,
+            targeted_by,
+            ..
+        } => Some(answer(Some(option), matched_by, targeted_by)),
+        _ => known
+            .first()
+            .map(|_| answer(None, MatchedBy::Text, TargetedBy::Thread)),
+    };
+    judge.prompt(Some(session_id), answer)
 }
 
 /// The message of an answer was edited: the answer stands, the agent is told what it says now and

@@ -12,14 +12,15 @@ use crate::reply::{MatchedBy, TargetedBy};
 
 const BOARD: &str = "board:";
 const CARRIER: &str = "carrier:";
+const SESSION: &str = "session:";
 
 /// What identifies an elicitation: who asked, and the id they know it by.
 ///
 /// Two origins may use the same id, and neither learns of the other's.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Key {
-    /// The agent the question came from; `board:ID` for a board, `carrier:USER_ID` for the card of
-    /// another carrier. No agent's id has a colon.
+    /// The agent the question came from; `board:ID` for a board, `session:ID` for a session,
+    /// `carrier:USER_ID` for the card of another carrier. No agent's id has a colon.
     pub origin: String,
     /// The `elicitation_id`.
     pub id: String,
@@ -42,6 +43,16 @@ impl Key {
     /// The key of a question whose card another carrier, by its user id, put into a room.
     pub fn of_carrier(carrier: &str, id: impl Into<String>) -> Self {
         Self::new(format!("{CARRIER}{carrier}"), id)
+    }
+
+    /// The key under which a session speaks in its room.
+    pub fn of_session(id: &str) -> Self {
+        Self::new(format!("{SESSION}{id}"), "")
+    }
+
+    /// The session that asked the question, or that this is of.
+    pub fn session(&self) -> Option<&str> {
+        self.origin.strip_prefix(SESSION)
     }
 
     /// The board the question came from.
@@ -200,7 +211,7 @@ impl Question {
     pub fn owner(&self) -> Option<&str> {
         match self.source() {
             Source::Agent => Some(&self.key.origin),
-            Source::Board => None,
+            Source::Board | Source::Session => None,
             Source::Carrier => self.routed_to.as_deref(),
         }
     }
@@ -211,6 +222,8 @@ impl Question {
             Source::Board
         } else if self.key.carrier().is_some() {
             Source::Carrier
+        } else if self.key.session().is_some() {
+            Source::Session
         } else {
             Source::Agent
         }
@@ -232,6 +245,8 @@ pub enum Source {
     Board,
     /// Another carrier put its card into a room.
     Carrier,
+    /// An agent asked it in a session, where the answer is a prompt.
+    Session,
 }
 
 /// An option with its number, as answers and objects show it.

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::elicitation::{Elicitation, timestamp};
 use crate::ledger::LedgerError;
-use crate::service::{AskError, CancelError, RoomTrouble};
+use crate::service::{AskError, CancelError, RoomTrouble, SessionError};
 
 /// Why a request was refused. Its text is what the agent reads as `message`.
 #[derive(Debug, thiserror::Error)]
@@ -64,6 +64,26 @@ pub enum ApiError {
     /// This agent has no such elicitation.
     #[error("there is no elicitation {id:?} of this agent")]
     ElicitationNotFound {
+        /// The id.
+        id: String,
+    },
+    /// This agent has no such session.
+    #[error("there is no session {id:?} of this agent")]
+    SessionNotFound {
+        /// The id.
+        id: String,
+    },
+    /// The session is over for good.
+    #[error("the session {id:?} has ended")]
+    SessionEnded {
+        /// The id.
+        id: String,
+    },
+    /// A person wants the session to stop.
+    #[error(
+        "the session {id:?} is to stop: thoughts, actions, a response or an error are taken, and nothing else"
+    )]
+    SessionStopping {
         /// The id.
         id: String,
     },
@@ -165,6 +185,9 @@ impl ApiError {
             Self::Conflict { .. } => (StatusCode::CONFLICT, "ELICITATION_CONFLICT"),
             Self::Carried(_) => (StatusCode::CONFLICT, "CARRIED_ELSEWHERE"),
             Self::ElicitationNotFound { .. } => (StatusCode::NOT_FOUND, "ELICITATION_NOT_FOUND"),
+            Self::SessionNotFound { .. } => (StatusCode::NOT_FOUND, "SESSION_NOT_FOUND"),
+            Self::SessionEnded { .. } => (StatusCode::CONFLICT, "SESSION_ENDED"),
+            Self::SessionStopping { .. } => (StatusCode::CONFLICT, "SESSION_STOPPING"),
             Self::NotPending { .. } => (StatusCode::CONFLICT, "ELICITATION_NOT_PENDING"),
             Self::EventsExpired => (StatusCode::GONE, "EVENTS_EXPIRED"),
             Self::UnknownPath => (StatusCode::NOT_FOUND, "NOT_FOUND"),
@@ -245,6 +268,21 @@ impl ApiError {
             CancelError::NotPending(elicitation) => Self::not_pending(&elicitation),
             error @ CancelError::Carried { .. } => Self::Carried(error.to_string()),
             CancelError::Ledger(error) => error.into(),
+        }
+    }
+}
+
+impl ApiError {
+    /// Why the session `id` does not take what its agent wants.
+    pub fn from_session(id: &str, error: SessionError) -> Self {
+        let id = id.to_owned();
+        match error {
+            SessionError::NotFound => Self::SessionNotFound { id },
+            SessionError::Ended => Self::SessionEnded { id },
+            SessionError::Stopping => Self::SessionStopping { id },
+            SessionError::Invalid { field, rule } => Self::Invalid { field, rule },
+            SessionError::Unavailable(why) => Self::Unavailable(why),
+            SessionError::Ledger(error) => error.into(),
         }
     }
 }

@@ -6,6 +6,9 @@
 //! GET    /v1/elicitations/{id}       read one, with ?wait= until it is closed
 //! DELETE /v1/elicitations/{id}       withdraw one
 //! GET    /v1/events                  server-sent events, resumable
+//! POST   /v1/sessions               begin a session; GET lists the agent's own
+//! …      /v1/sessions/{id}          GET reads it, DELETE ends it at once
+//! …      /v1/sessions/{id}/activities   GET what was said, POST what the agent says
 //! POST   /v1/boards/{id}/push        where a board pushes its questions, signed
 //! …      /v1/operator/deliveries    what agents have not taken, for the operator's token
 //! GET    /healthz /readyz /metrics   for whoever runs it, without a token
@@ -27,6 +30,7 @@ mod places;
 mod query;
 mod request;
 mod serve;
+mod sessions;
 #[cfg(test)]
 mod tests;
 
@@ -110,6 +114,15 @@ pub fn router(
             get(elicitations::read).delete(elicitations::withdraw),
         )
         .route("/v1/events", get(events::listen))
+        .route("/v1/sessions", get(sessions::list).post(sessions::begin))
+        .route(
+            "/v1/sessions/{id}",
+            get(sessions::read).delete(sessions::end),
+        )
+        .route(
+            "/v1/sessions/{id}/activities",
+            get(sessions::activities).post(sessions::act),
+        )
         .route("/v1/boards/{board}/push", post(boards::push))
         .route("/v1/operator/deliveries", get(deliveries::list))
         .route("/v1/operator/deliveries/retry", post(deliveries::retry))

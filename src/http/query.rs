@@ -8,6 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use super::ApiError;
 use super::request::{nearest, quoted_list};
 use crate::elicitation::State;
+use crate::session::Status;
 
 /// The longest a reader is kept waiting.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(55);
@@ -81,6 +82,14 @@ pub fn state(value: &str) -> Result<State, ApiError> {
                 quoted_list(&State::ALL.map(State::word))
             ),
         )
+    })
+}
+
+/// `status` of a session: one of the words.
+pub fn status(value: &str) -> Result<Status, ApiError> {
+    Status::from_word(value).ok_or_else(|| {
+        let words = quoted_list(&Status::ALL.map(Status::word));
+        ApiError::invalid("status", format!("must be one of {words}"))
     })
 }
 

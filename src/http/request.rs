@@ -6,7 +6,7 @@
 use std::fmt;
 
 use axum::http::HeaderMap;
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 use super::ApiError;
@@ -63,7 +63,7 @@ const FOREIGN: [(&str, &str); 16] = [
 
 /// Reads the body of a request to ask something, and the key that came in its header.
 pub fn read_ask(body: &[u8], idempotency_key: Option<String>) -> Result<Ask, ApiError> {
-    let mut members = Members::read(body)?;
+    let mut members = Members::read(body, r#"{"room": "…", "prompt": "…"}"#)?;
     if members.take("asked_by").is_some() {
         return Err(ApiError::invalid(
             "asked_by",
@@ -134,22 +134,45 @@ pub fn read_idempotency_key(headers: &HeaderMap) -> Result<Option<String>, ApiEr
 
 /// The members of the body's object, in the order they came. A JSON map would keep the last of two
 /// members of one name and say nothing.
-struct Members(Vec<(String, Value)>);
+pub struct Members(Vec<(String, Value)>);
+
+/// A body as JSON of the shape that is shown when it is not.
+fn parsed<T: DeserializeOwned>(body: &[u8], shape: &str) -> Result<T, ApiError> {
+    let shape = format!("must be a JSON object like {shape}");
+    if body.trim_ascii().is_empty() {
+        return Err(ApiError::invalid("body", shape));
+    }
+    serde_json::from_slice(body).map_err(|error| {
+        let rule = if error.is_data() {
+            shape
+        } else {
+            format!("must be JSON: {error}")
+        };
+        ApiError::invalid("body", rule)
+    })
+}
+
+/// The body of an activity as JSON; what it has to be is read from that.
+pub fn json_of(body: &[u8]) -> Result<Value, ApiError> {
+    parsed(body, r#"{"content": {"type": "thought", "body": "…"}}"#)
+}
 
 impl Members {
-    fn read(body: &[u8]) -> Result<Self, ApiError> {
-        const SHAPE: &str = r#"must be a JSON object like {"room": "…", "prompt": "…"}"#;
-        if body.trim_ascii().is_empty() {
-            return Err(ApiError::invalid("body", SHAPE));
+    /// The members of a body that may have these and no others.
+    pub fn of(body: &[u8], known: &[&str]) -> Result<Self, ApiError> {
+        let members = Self::read(body, r#"{"room": "…"}"#)?;
+        let foreign = members
+            .0
+            .iter()
+            .find(|(name, _)| !known.contains(&name.as_str()));
+        match foreign {
+            None => Ok(members),
+            Some((name, _)) => Err(unknown_field(name, "", None, known)),
         }
-        let members: Self = serde_json::from_slice(body).map_err(|error| {
-            let rule = if error.is_data() {
-                SHAPE.to_owned()
-            } else {
-                format!("must be JSON: {error}")
-            };
-            ApiError::invalid("body", rule)
-        })?;
+    }
+
+    fn read(body: &[u8], shape: &str) -> Result<Self, ApiError> {
+        let members: Self = parsed(body, shape)?;
         for (place, (name, _)) in members.0.iter().enumerate() {
             if members.0[..place].iter().any(|(before, _)| before == name) {
                 return Err(ApiError::invalid(shown(name), "is given twice"));
@@ -187,11 +210,13 @@ impl Members {
         (!value.is_null()).then_some(value)
     }
 
-    fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
+    /// A string, if it is there.
+    pub fn text(&mut self, name: &str) -> Result<Option<String>, ApiError> {
         self.take(name).map(|value| text(name, value)).transpose()
     }
 
-    fn required_text(&mut self, name: &str) -> Result<String, ApiError> {
+    /// A string that has to be there.
+    pub fn required_text(&mut self, name: &str) -> Result<String, ApiError> {
         self.text(name)?
             .ok_or_else(|| ApiError::invalid(name, "is required, a string"))
     }

@@ -121,8 +121,8 @@ pub trait Announcements {
     /// The sequence number of the newest event of all.
     fn last_event_seq(&mut self) -> Result<i64, LedgerError>;
 
-    /// The oldest pending delivery of each elicitation of one agent whose time has come, and when
-    /// the next one is due. One that is to wait for longer than [`super::LONGEST_WAIT`] is due as
+    /// The deliveries of one agent that can be made now, and when the next one is due: what is
+    /// urgent, then the oldest pending one of each elicitation, or session, whose time has come. One that is to wait for longer than [`super::LONGEST_WAIT`] is due as
     /// well: the clock was set back.
     fn deliveries_due(
         &mut self,
@@ -130,6 +130,9 @@ pub trait Announcements {
         now: Millis,
         limit: usize,
     ) -> Result<(Vec<Delivery>, Option<Millis>), LedgerError>;
+
+    /// The urgent deliveries of one agent whose time has come, oldest first.
+    fn urgent_due(&mut self, origin: &str, now: Millis) -> Result<Vec<Delivery>, LedgerError>;
 
     /// Notes that the agent took it.
     fn mark_delivered(&mut self, seq: i64, now: Millis) -> Result<(), LedgerError>;

@@ -1,8 +1,8 @@
 //! Carries out what the desk decided, inside the transaction in which it was decided.
 
 use super::{Ledger, LedgerError};
-use crate::clock::Millis;
-use crate::desk::Change;
+use crate::clock::{self, Millis};
+use crate::desk::{self, Change, SendKind};
 
 /// Which agents have a webhook, and so get deliveries beside their events.
 pub type HasWebhook<'a> = &'a dyn Fn(&str) -> bool;
@@ -28,7 +28,7 @@ pub fn apply(
                 if !ledger.settle(closed)? {
                     return Ok(false);
                 }
-                ledger.withdraw_unsent_card(closed.key())?;
+                ledger.withdraw_unsent(SendKind::Card, closed.key())?;
                 // A card that is in the room, or may be, gets its last words.
                 if let Some(edit) = edit
                     && (closed.event_id.is_some() || ledger.pending_card(closed.key())?.is_some())
@@ -47,11 +47,42 @@ pub fn apply(
                     ledger.send(card, now)?;
                 }
             }
+            Change::Begin(session) => ledger.begin_session(session)?,
+            Change::Session(session) => {
+                if !ledger.change_session(session)? {
+                    return Ok(false);
+                }
+            }
+            Change::Record {
+                session_id,
+                activity,
+            } => ledger.record(session_id, activity)?,
+            Change::Ask { elicitation, card } => {
+                if !ledger.insert(elicitation, "", None)? {
+                    return Ok(false);
+                }
+                ledger.send(card, now)?;
+            }
+            Change::Prompt(prompt) => {
+                let Some(session) = ledger.session(&prompt.session_id)? else {
+                    return Ok(false);
+                };
+                let open = ledger.question_of(&session.id)?;
+                let id = clock::fresh_id("act_");
+                let follows = desk::prompted(&session, prompt, open.as_ref(), id, now);
+                if !apply(ledger, &follows, has_webhook, now)? {
+                    return Ok(false);
+                }
+            }
             Change::Submit { key, answer } => {
                 if !ledger.submit(key, answer, now)? {
                     return Ok(false);
                 }
             }
+            // What was never asked of anybody need not be taken back.
+            Change::Send(draft)
+                if draft.kind == SendKind::ConnectOver
+                    && ledger.withdraw_unsent(SendKind::Connect, &draft.key)? => {}
             Change::Send(draft) => ledger.send(draft, now)?,
             Change::SayOnce {
                 user_id,

@@ -43,6 +43,8 @@ pub enum Note {
     Outbox(String),
     /// There is an event for this origin.
     Event(String),
+    /// Something about a session changed, or is to be done by itself.
+    Session,
     /// There is an answer to be handed in to this origin, a board.
     Submission(String),
 }

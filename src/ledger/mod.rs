@@ -22,6 +22,7 @@ mod inbox;
 mod outbox;
 mod questions;
 mod records;
+mod sessions;
 mod sqlite;
 
 pub use announcements::{
@@ -35,6 +36,7 @@ pub use inbox::{COMMANDS_WITHIN, Inbox, MOST_COMMANDS, MOST_KEPT};
 pub use outbox::{LONGEST_WAIT, Outbox};
 pub use questions::{MOST_TOLD, Questions};
 pub use records::{Asked, Delivery, Event, Gap, Noticed, Page, Sending, Sought, Undecrypted};
+pub use sessions::{Sessions, SoughtSessions};
 pub use sqlite::{SqliteLedger, open};
 
 use crate::clock::Millis;
@@ -68,7 +70,7 @@ pub enum LedgerError {
 /// One transaction's view of the ledger.
 ///
 /// All changes made through it are committed together or not at all.
-pub trait Ledger: Questions + Inbox + Outbox + Announcements + Boards {
+pub trait Ledger: Questions + Inbox + Outbox + Announcements + Boards + Sessions {
     /// Deletes closed questions, seen ids, sent rows and events from before `before`. Kept are
     /// what is pending, deliveries that are parked, and what those need. Gives the number of rows.
     fn prune(&mut self, before: Millis) -> Result<u64, LedgerError>;

@@ -48,10 +48,6 @@ pub trait Outbox {
     /// The unsent row that holds the card of a question.
     fn pending_card(&mut self, key: &Key) -> Result<Option<Sending>, LedgerError>;
 
-    /// Drops the card of a question that was never tried. `true` if it was: the room never
-    /// heard of the question and needs no word about its end.
-    fn withdraw_unsent_card(&mut self, key: &Key) -> Result<bool, LedgerError>;
-
     /// The latest notice that replies to a message of a room, or, for [`SendKind::Waiting`], the
     /// latest reaction of that kind to it.
     fn said_about(
@@ -60,6 +56,13 @@ pub trait Outbox {
         room_id: &str,
         event_id: &str,
     ) -> Result<Option<Noticed>, LedgerError>;
+
+    /// The event of the latest row of this kind under a key, if it is in its room.
+    fn sent_as(&mut self, kind: SendKind, key: &Key) -> Result<Option<String>, LedgerError>;
+
+    /// Drops what is of this kind under a key and was never tried. `true` if there was any: its room
+    /// never heard of it, and needs no word about its end.
+    fn withdraw_unsent(&mut self, kind: SendKind, key: &Key) -> Result<bool, LedgerError>;
 
     /// The unsent cards of the questions that go by an id, in one room.
     fn pending_cards(&mut self, room_id: &str, id: &str) -> Result<Vec<Sending>, LedgerError>;

@@ -97,6 +97,8 @@ pub struct Delivery {
     pub attempts: u32,
     /// Since when it is tried: it was recorded then, or asked for again.
     pub since: Millis,
+    /// Whether it goes ahead of everything else.
+    pub urgent: bool,
 }
 
 /// A hole in a room's timeline.

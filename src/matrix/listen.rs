@@ -265,6 +265,7 @@ impl Listener {
             batch.undecrypted.extend(part.undecrypted);
             batch.gaps.extend(part.gaps);
             batch.rooms.extend(part.rooms);
+            batch.names.extend(part.names);
         }
         if anew {
             // It names every room the bot is in; what is asked in another reaches nobody.
@@ -387,10 +388,9 @@ impl Listener {
     /// Those among the events of a room without questions that may hold a command. Nothing else of
     /// such a room is read.
     fn commands_in(&self, events: &[TimelineEvent]) -> Vec<TimelineEvent> {
-        let commands = self.service.commands();
         events
             .iter()
-            .filter(|event| commands.may_be_in(event.raw().json().get()))
+            .filter(|event| self.service.may_matter(event.raw().json().get()))
             .cloned()
             .collect()
     }
@@ -436,6 +436,9 @@ impl Listener {
             user_id: room.own_user_id().to_string(),
             display_name: rooms::own_name(room).await,
         };
+        batch
+            .names
+            .insert(room_id.clone(), self.rooms.names(room.room_id()));
         batch.rooms.insert(room_id, (rules.for_desk(), bot));
         Ok(())
     }

@@ -11,6 +11,7 @@
 //! before they are sent again.
 
 mod board_rooms;
+mod direct_rooms;
 mod hear;
 mod keys;
 mod listen;

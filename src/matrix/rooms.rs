@@ -11,8 +11,8 @@ use matrix_sdk::{Client, Room, RoomState};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
-use super::board_rooms;
 use super::hear::known_member;
+use super::{board_rooms, direct_rooms};
 use crate::clock;
 use crate::config::{AnswerRules, Config, MatrixConfig};
 use crate::ledger::{Book, LedgerError};
@@ -195,6 +195,11 @@ impl JoinedRooms {
         ids.chain(here.map(|(alias, _)| alias.clone())).collect()
     }
 
+    /// What a room is called beside its id: aliases that lead to it, and the rooms before it.
+    pub(super) fn names(&self, room_id: &RoomId) -> Vec<String> {
+        self.other_names(&self.current(room_id.to_owned()))
+    }
+
     /// The rules of a room. What the configuration says of a room holds in its successor too, so
     /// that an upgrade lets nobody answer who might not before; and what it says of the successor,
     /// to which aliases move, holds in the room.
@@ -309,6 +314,14 @@ impl Rooms for JoinedRooms {
 
     fn make_board_room<'a>(&'a self, wanted: &'a BoardRoom) -> Looking<'a, String> {
         Box::pin(board_rooms::find_or_make(&self.client, wanted))
+    }
+
+    fn is_in<'a>(&'a self, room_id: &'a str, user_id: &'a str) -> Looking<'a, bool> {
+        Box::pin(direct_rooms::is_in(&self.client, room_id, user_id))
+    }
+
+    fn direct_room<'a>(&'a self, user_id: &'a str, known: Option<&'a str>) -> Looking<'a, String> {
+        Box::pin(direct_rooms::find_or_make(&self.client, user_id, known))
     }
 
     fn name_room<'a>(

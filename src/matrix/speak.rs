@@ -273,7 +273,7 @@ impl Speaker {
                 Err(error) => match failed(&error) {
                     // Its question goes on in the room's successor, unless that is no true one.
                     Outcome::Refused(_)
-                        if sending.draft.kind == SendKind::Card
+                        if matches!(sending.draft.kind, SendKind::Card | SendKind::Root)
                             && upgrades::may_move(&room, now).await =>
                     {
                         Outcome::NotYet("the room was upgraded")
@@ -297,13 +297,23 @@ impl Speaker {
             // A message encrypted for nobody stays unreadable for ever, also for those who are
             // invited now and join later.
             EncryptionState::Encrypted if room.joined_members_count() > 1 => None,
-            EncryptionState::Encrypted if kind == SendKind::Card => {
+            EncryptionState::Encrypted
+                if matches!(kind, SendKind::Card | SendKind::Root | SendKind::Connect) =>
+            {
                 Some(Outcome::NotYet("waiting for a person to join"))
             }
             EncryptionState::Encrypted => Some(Outcome::Refused(
                 "nobody is left in the room to read it".to_owned(),
             )),
             EncryptionState::Unknown => Some(Outcome::NotYet("the room's encryption is not known")),
+        }
+    }
+
+    /// The root of the thread of the session that something is about.
+    async fn root_of(&self, sending: &Sending) -> Result<Option<String>, LedgerError> {
+        match sending.draft.key.session() {
+            Some(id) => self.service.root_of(id).await,
+            None => Ok(None),
         }
     }
 
@@ -320,9 +330,20 @@ impl Speaker {
     async fn content(&self, sending: &Sending) -> Result<Option<Value>, LedgerError> {
         let mut content = sending.draft.content.clone();
         let edited = match sending.draft.kind {
-            SendKind::Card | SendKind::Reaction | SendKind::Notice | SendKind::Waiting => {
-                return Ok(Some(content));
+            SendKind::Card | SendKind::InThread if sending.draft.key.session().is_some() => {
+                let root = self.root_of(sending).await?;
+                return Ok(root.map(|root| {
+                    prose::relate_thread(&mut content, &root);
+                    content
+                }));
             }
+            SendKind::Card
+            | SendKind::Reaction
+            | SendKind::Notice
+            | SendKind::Waiting
+            | SendKind::Root
+            | SendKind::InThread
+            | SendKind::Connect => return Ok(Some(content)),
             SendKind::WaitingOver => {
                 let shown = self.said_before(SendKind::Waiting, sending).await?;
                 return Ok(shown.map(|event_id| json!({ "redacts": event_id })));
@@ -330,6 +351,12 @@ impl Speaker {
             SendKind::CardEdit => {
                 let found = self.service.find(&sending.draft.key).await?;
                 found.and_then(|elicitation| elicitation.event_id)
+            }
+            SendKind::RootEdit => self.root_of(sending).await?,
+            SendKind::ConnectOver => {
+                self.service
+                    .sent_as(SendKind::Connect, &sending.draft)
+                    .await?
             }
             SendKind::NoticeEdit => self.said_before(SendKind::Notice, sending).await?,
         };

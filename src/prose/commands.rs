@@ -31,6 +31,23 @@ pub fn help(place: &Place<'_>, commands: &Commands) -> Value {
         Span::Code(commands.help()),
         " says this.".into(),
     ]);
+    draft.paragraph(&[
+        "Agents work in threads. To give one something to do, write its name first, like ".into(),
+        Span::Code("scout: look at the flaky test".to_owned()),
+        "; what you write in its thread goes to it.".into(),
+    ]);
+    draft.paragraph(&[
+        Span::Code(commands.stop()),
+        " in a thread makes its agent stop.".into(),
+        Span::Break,
+        Span::Code(commands.undelegate()),
+        " takes the work away from it, ".into(),
+        Span::Code(format!("{} scout", commands.delegate())),
+        " gives it to another.".into(),
+        Span::Break,
+        Span::Code(format!("{} scout …", commands.new_session())),
+        " begins something as well.".into(),
+    ]);
     notice(place, draft)
 }
 

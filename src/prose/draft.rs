@@ -6,6 +6,7 @@
 
 use serde_json::{Value, json};
 
+use super::markdown::Rendering;
 use super::text::{escaped, user_id, user_link};
 
 /// A part of a paragraph.
@@ -13,6 +14,8 @@ use super::text::{escaped, user_id, user_link};
 pub enum Span {
     /// Words. No line breaks.
     Text(String),
+    /// Words that stand out, without line breaks.
+    Strong(String),
     /// Something to be typed as it stands.
     Code(String),
     /// A link that passed [`super::text::link`].
@@ -83,6 +86,20 @@ impl Draft {
         self.html.push_str("</ol>");
     }
 
+    /// Somebody's Markdown, in both forms; as a quotation where it is to be unmistakably theirs.
+    pub fn markdown(&mut self, rendering: &Rendering, quoted: bool) {
+        self.begin_block();
+        if !quoted {
+            self.plain.push_str(&rendering.plain);
+            self.html.push_str(&rendering.html);
+            return;
+        }
+        self.plain.push_str("| ");
+        self.plain.push_str(&rendering.plain.replace('\n', "\n| "));
+        self.html
+            .extend(["<blockquote>", &rendering.html, "</blockquote>"]);
+    }
+
     /// The content of a message of this kind that mentions nobody.
     pub fn content(self, msgtype: &str) -> Value {
         json!({
@@ -106,6 +123,10 @@ impl Draft {
                 Span::Text(text) => {
                     self.plain.push_str(text);
                     self.html.push_str(&escaped(text));
+                }
+                Span::Strong(text) => {
+                    self.plain.push_str(text);
+                    self.html.extend(["<strong>", &escaped(text), "</strong>"]);
                 }
                 Span::Code(text) => {
                     self.plain.push_str(text);

@@ -7,7 +7,7 @@
 //! outbox: a restart sends them as they were.
 //!
 //! Nothing that an agent or a person wrote gets here without passing [`text`], and
-//! nothing becomes HTML outside [`draft`]. No content pings anybody but the people a
+//! nothing becomes HTML outside [`draft`] and [`markdown`]. No content pings anybody but the people a
 //! card asks (`m.mentions` is always there).
 
 mod board;
@@ -15,8 +15,11 @@ mod card;
 mod closed;
 mod commands;
 mod draft;
+mod markdown;
 mod moment;
 mod notices;
+mod session;
+mod talking;
 mod text;
 
 use serde_json::{Value, json};
@@ -30,6 +33,13 @@ pub use notices::{
     Place, Refusal, already_closed, ask_option, ask_which, may_not_answer, not_understood,
     read_later, unreadable,
 };
+
+pub use session::{
+    NotDelegated, Shown, cannot_delegate, connect_asked, connect_over, connect_request,
+    may_not_steer, no_session, no_such_agent, session_edit, session_error, session_message,
+    session_over, session_root,
+};
+pub use talking::{relate_thread, title_of};
 
 use crate::elicitation::Elicitation;
 use draft::{Draft, broken};

@@ -2,6 +2,7 @@
 
 mod hostile;
 mod properties;
+mod session;
 mod words;
 
 use serde_json::json;

@@ -9,6 +9,8 @@ use std::fmt::Write as _;
 
 use url::Url;
 
+use crate::reply::is_blank;
+
 /// Begins a run of text whose direction is its own and affects nothing around it.
 const ISOLATE: char = '\u{2068}';
 /// Ends what [`ISOLATE`] began.
@@ -62,6 +64,32 @@ pub fn lines(text: &str) -> Vec<String> {
         kept.pop();
     }
     kept
+}
+
+/// A text with its lines and their white space as they are: every kind of line break becomes one,
+/// controls (but tabs) and those of direction are dropped, and so are blank lines at the ends.
+pub fn cleaned(text: &str) -> String {
+    let text: String = text
+        .replace("\r\n", "\n")
+        .chars()
+        .filter_map(|c| match c {
+            _ if breaks(c) => Some('\n'),
+            '\t' => Some(c),
+            _ if steers(c) || c.is_control() => None,
+            _ => Some(c),
+        })
+        .collect();
+    without_blank_ends(&text).to_owned()
+}
+
+/// A text without the blank lines before and after it, and the white space of its last line. How
+/// far its first line is indented stays.
+pub fn without_blank_ends(text: &str) -> &str {
+    let text = text.trim_end();
+    let begins = text.len() - text.trim_start().len();
+    text.get(..begins)
+        .and_then(|before| before.rfind('\n'))
+        .map_or(text, |last| &text[last + 1..])
 }
 
 /// A text cut to at most `most` characters, an ellipsis in place of the rest.
@@ -120,7 +148,8 @@ pub fn user_link(user_id: &str) -> String {
 /// its heading, an outcome, a quotation, or the line of context. Or for the quoted
 /// reply (`> …`) that clients hide at the head of a message.
 pub fn poses(line: &str) -> bool {
-    if line.trim_start().starts_with(['✓', '—', '|', '>']) {
+    let seen = line.trim_start_matches(|c: char| is_blank(c.encode_utf8(&mut [0; 4])));
+    if seen.starts_with(['✓', '✔', '✅', '☑', '🗸', '√', '—', '|', '>']) {
         return true;
     }
     let words = line.trim_start_matches(|c: char| !c.is_alphanumeric());
@@ -151,11 +180,12 @@ fn breaks(c: char) -> bool {
 
 /// Embeddings, overrides, isolates, and the deprecated formatting characters: what
 /// can move text other than itself. The marks of Arabic and Hebrew cannot, and stay.
-fn steers(c: char) -> bool {
+pub fn steers(c: char) -> bool {
     matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}')
 }
 
-fn isolated(text: String) -> String {
+/// A text whose direction affects nothing around it.
+pub fn isolated(text: String) -> String {
     if text.contains(right_to_left) {
         format!("{ISOLATE}{text}{END_ISOLATE}")
     } else {
@@ -213,6 +243,16 @@ mod tests {
             ["a", "b", "c", "", "\td"].map(str::to_owned)
         );
         assert_eq!(lines(" \n\u{202e}\n"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_cleaned_text_keeps_its_white_space() {
+        assert_eq!(
+            cleaned("\n \r\n  a  \r\tb\u{2028}\n\n\u{1b}[2Jc\u{202e} \n"),
+            "  a  \n\tb\n\n\n[2Jc"
+        );
+        assert_eq!(cleaned(" \n\u{202e}\u{0}"), "");
+        assert_eq!(cleaned("    a"), "    a");
     }
 
     #[test]
@@ -279,6 +319,10 @@ mod tests {
             "Options:",
             "**OPTIONS**",
             "✓ Approved by Mira",
+            "✔\u{FE0F} Approved by Mira",
+            "✅ 1. Approve",
+            "\u{200B} ✓ Approved by Mira",
+            "\u{2800}> hidden",
             "— asked by the operator",
             "> hidden",
             "| quoted",

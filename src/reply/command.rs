@@ -1,7 +1,8 @@
-//! Commands: what a person says to the bot itself, `!help`, `!cards`, `!decline`.
+//! Commands: what a person says to the bot itself, `!help`, `!cards`, `!decline`, and of an agent's
+//! session `!new`, `!stop`, `!undelegate`, `!delegate`.
 //!
-//! Only the command is the signal: the word in a sentence is a word. A command is never an answer,
-//! not even where an option is called like it.
+//! Only the command is the signal: the word in a sentence is a word, and `!stop doing that` is a
+//! sentence. A command is never an answer, not even where an option is called like it.
 
 use super::opening::{without_fallback, without_mention};
 use super::target::{Bot, Message};
@@ -19,6 +20,22 @@ pub enum Command<'a> {
         /// What stands behind the command: a tag, or nothing.
         rest: &'a str,
     },
+    /// That the session's agent stops. Nothing stands behind it: with more words it is no command.
+    Stop,
+    /// To take the session away from its agent. Nothing stands behind it either.
+    Undelegate,
+    /// To give the session to another agent. With more than one word behind it, it is no command.
+    Delegate {
+        /// What that agent is called; empty where nothing was said.
+        to: &'a str,
+    },
+    /// A session with an agent.
+    New {
+        /// What the agent is called; empty where nothing was said.
+        agent: &'a str,
+        /// What it is to do; may be empty.
+        text: &'a str,
+    },
 }
 
 /// The commands, as this bot's people write them.
@@ -30,6 +47,12 @@ pub struct Commands {
 const HELP: &str = "help";
 const CARDS: &str = "cards";
 const DECLINE: &str = "decline";
+const STOP: &str = "stop";
+const UNDELEGATE: &str = "undelegate";
+const DELEGATE: &str = "delegate";
+const NEW: &str = "new";
+
+const WORDS: [&str; 7] = [HELP, CARDS, DECLINE, STOP, UNDELEGATE, DELEGATE, NEW];
 
 impl Commands {
     /// The commands that begin with a prefix, like `!`.
@@ -54,6 +77,26 @@ impl Commands {
         self.written(DECLINE)
     }
 
+    /// `!stop`, as people write it.
+    pub fn stop(&self) -> String {
+        self.written(STOP)
+    }
+
+    /// `!undelegate`, as people write it.
+    pub fn undelegate(&self) -> String {
+        self.written(UNDELEGATE)
+    }
+
+    /// `!delegate`, as people write it before an agent's name.
+    pub fn delegate(&self) -> String {
+        self.written(DELEGATE)
+    }
+
+    /// `!new`, as people write it before an agent's name and what it is to do.
+    pub fn new_session(&self) -> String {
+        self.written(NEW)
+    }
+
     fn written(&self, word: &str) -> String {
         format!("{}{word}", self.prefix)
     }
@@ -76,14 +119,26 @@ impl Commands {
             .find(|c: char| c.is_whitespace())
             .unwrap_or(after.len());
         let (word, rest) = after.split_at(end);
-        if word.eq_ignore_ascii_case(HELP) {
-            Some(Command::Help)
-        } else if word.eq_ignore_ascii_case(CARDS) {
-            Some(Command::Cards)
-        } else if word.eq_ignore_ascii_case(DECLINE) {
-            Some(Command::Decline { rest })
-        } else {
-            None
+        let known = WORDS
+            .into_iter()
+            .find(|known| word.eq_ignore_ascii_case(known))?;
+        match known {
+            HELP => Some(Command::Help),
+            CARDS => Some(Command::Cards),
+            DECLINE => Some(Command::Decline { rest }),
+            STOP => text::is_blank(rest).then_some(Command::Stop),
+            UNDELEGATE => text::is_blank(rest).then_some(Command::Undelegate),
+            DELEGATE => {
+                let (to, more) = first_word(rest);
+                text::is_blank(more).then_some(Command::Delegate { to })
+            }
+            NEW => {
+                let (agent, text) = first_word(rest);
+                // `!new scout: look` is written like an address.
+                let agent = agent.strip_suffix([':', ',']).unwrap_or(agent);
+                Some(Command::New { agent, text })
+            }
+            _ => None,
         }
     }
 
@@ -93,7 +148,7 @@ impl Commands {
         let mut rest = text;
         while let Some(at) = rest.find(&self.prefix) {
             rest = &rest[at + self.prefix.len()..];
-            let named = [HELP, CARDS, DECLINE].into_iter().any(|word| {
+            let named = WORDS.into_iter().any(|word| {
                 rest.get(..word.len())
                     .is_some_and(|start| start.eq_ignore_ascii_case(word))
             });
@@ -103,6 +158,14 @@ impl Commands {
         }
         false
     }
+}
+
+/// The first word of a text and what follows it, both without the blanks around them.
+fn first_word(text: &str) -> (&str, &str) {
+    let text = text::trim_unseen_start(text).trim_end();
+    let end = text.find(char::is_whitespace).unwrap_or(text.len());
+    let (word, rest) = text.split_at(end);
+    (word, text::trim_unseen_start(rest))
 }
 
 /// Whether a reply to a card declines it in the one word that does so, beside the command.
@@ -135,6 +198,53 @@ mod tests {
         assert_eq!(said("!Cards"), Some(Command::Cards));
         assert_eq!(said("!decline"), Some(Command::Decline { rest: "" }));
         assert_eq!(said("!decline q2"), Some(Command::Decline { rest: " q2" }));
+    }
+
+    #[test]
+    fn stop_and_undelegate_are_commands_with_nothing_behind_them_only() {
+        assert_eq!(said("!stop"), Some(Command::Stop));
+        assert_eq!(said(" !STOP \n"), Some(Command::Stop));
+        assert_eq!(said("!stop \u{200B}"), Some(Command::Stop));
+        assert_eq!(said("!Undelegate"), Some(Command::Undelegate));
+        for body in [
+            "!stop doing that",
+            "!stop.",
+            "!stop q2",
+            "!stop\n!stop",
+            "!undelegate scout",
+            "!undelegate it, please",
+            "stop",
+            "please !stop",
+        ] {
+            assert_eq!(said(body), None, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_session_is_delegated_to_one_word() {
+        let to = |to| Some(Command::Delegate { to });
+        assert_eq!(said("!delegate builder"), to("builder"));
+        assert_eq!(said("!DELEGATE  Builder \n"), to("Builder"));
+        assert_eq!(said("!delegate"), to(""));
+        assert_eq!(said("!delegate \u{200B} "), to(""));
+        assert_eq!(said("!delegate to builder"), None);
+        assert_eq!(said("!delegated"), None);
+    }
+
+    #[test]
+    fn a_new_session_names_its_agent_and_then_anything() {
+        let new = |agent, text| Some(Command::New { agent, text });
+        assert_eq!(
+            said("!new scout look at the\nflaky test "),
+            new("scout", "look at the\nflaky test")
+        );
+        assert_eq!(said("!NEW Scout: look"), new("Scout", "look"));
+        assert_eq!(said("!new scout, look"), new("scout", "look"));
+        assert_eq!(said("!new\nscout\n\nlook"), new("scout", "look"));
+        assert_eq!(said("!new scout"), new("scout", ""));
+        assert_eq!(said("!new scout \u{200B}"), new("scout", ""));
+        assert_eq!(said("!new"), new("", ""));
+        assert_eq!(said("!news scout"), None);
     }
 
     #[test]
@@ -189,13 +299,30 @@ mod tests {
             Some(Command::Help)
         );
         assert_eq!(commands.read(&message("!help"), &BOT), None);
+        assert_eq!(
+            commands.read(&message("$elicit-Stop"), &BOT),
+            Some(Command::Stop)
+        );
+        assert_eq!(commands.read(&message("!stop"), &BOT), None);
         assert_eq!(commands.decline(), "$elicit-decline");
+        assert_eq!(commands.stop(), "$elicit-stop");
+        assert_eq!(commands.undelegate(), "$elicit-undelegate");
+        assert_eq!(commands.delegate(), "$elicit-delegate");
+        assert_eq!(commands.new_session(), "$elicit-new");
     }
 
     #[test]
     fn what_is_a_command_is_never_overlooked_in_passing() {
         let commands = Commands::new("!");
-        for body in ["!help", "well, Elicit: !CARDS", "!!decline q3"] {
+        for body in [
+            "!help",
+            "well, Elicit: !CARDS",
+            "!!decline q3",
+            "!stop",
+            "!UNdelegate",
+            "!delegate x",
+            "Elicit !new scout x",
+        ] {
             assert!(commands.may_be_in(body), "{body}");
             assert!(commands.may_be_in(&format!(r#"{{"content":{{"body":"{body}"}}}}"#)));
         }

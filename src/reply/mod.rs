@@ -6,6 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
+mod address;
 mod command;
 mod lenient;
 mod opening;
@@ -17,6 +18,7 @@ mod tests;
 mod text;
 mod why;
 
+pub use address::addressed;
 pub use command::{Command, Commands};
 pub use opening::without_fallback;
 pub use option::{Options, read_option};

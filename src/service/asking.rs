@@ -226,7 +226,11 @@ impl Service {
     }
 
     /// The room to ask in, if this agent may and the bot can.
-    async fn room_to_ask_in(&self, agent: &AgentConfig, room: &str) -> Result<RoomFacts, AskError> {
+    pub(super) async fn room_to_ask_in(
+        &self,
+        agent: &AgentConfig,
+        room: &str,
+    ) -> Result<RoomFacts, AskError> {
         if !room.starts_with('!') && !room.starts_with('#') {
             let rule = "must be a room id like !abc or an alias like #team:example.org".to_owned();
             return Err(AskError::Invalid {

@@ -36,6 +36,8 @@ pub struct Batch {
     pub lost: Vec<String>,
     /// The rules of the rooms and the bot's name in each, by room id.
     pub rooms: HashMap<String, (Rules, Bot)>,
+    /// What each of those rooms is called beside its id.
+    pub names: HashMap<String, Vec<String>>,
 }
 
 /// All holes of one room, filled at once.
@@ -78,7 +80,11 @@ impl Service {
         let asking: Vec<Asking> = batch
             .heard
             .iter()
-            .filter(|heard| matches!(heard.what, What::Carried { .. }))
+            .filter(|heard| match &heard.what {
+                What::Carried { .. } => true,
+                What::Message(said) => self.may_begin(said),
+                _ => false,
+            })
             .map(|heard| Asking::begin(self.watch.clone(), &heard.room_id))
             .collect();
         let taken_in = self.book.write(move |ledger| {
@@ -120,6 +126,7 @@ impl Service {
                     // Who answered while somebody else did may still be heard.
                     let since = now.saturating_sub(STILL_WATCHED);
                     if !ledger.any_pending_in(&room_id)?
+                        && ledger.living_in(&room_id)?.is_empty()
                         && !ledger.any_closed_in(&room_id, since)?
                     {
                         calm.push((room_id, count));
@@ -139,7 +146,7 @@ impl Service {
 pub(super) struct Hearing<'a> {
     pub(super) ledger: &'a mut dyn Ledger,
     pub(super) config: &'a Config,
-    commands: &'a Commands,
+    pub(super) commands: &'a Commands,
     pub(super) now: Millis,
 }
 
@@ -294,6 +301,12 @@ impl Hearing<'_> {
     fn redacted(&mut self, heard: &Heard, redacts: &str) -> Result<Vec<Change>, LedgerError> {
         // What could not be read in time will not be read at all.
         self.ledger.drop_undecrypted(&heard.room_id, redacts)?;
+        if self.ledger.forget_prompt(redacts)? {
+            // What it said as an answer goes with it.
+            let answered = self.ledger.answered_by_event(&heard.room_id, redacts)?;
+            let forgotten = answered.map(|answered| Change::ForgetText(answered.key().clone()));
+            return Ok(forgotten.into_iter().collect());
+        }
         if let Some(answered) = self.ledger.answered_by_event(&heard.room_id, redacts)? {
             return Ok(desk::answer_redacted(&answered, heard, self.now));
         }
@@ -336,13 +349,28 @@ impl Hearing<'_> {
         let Some((rules, bot)) = batch.rooms.get(&heard.room_id) else {
             return Ok(Vec::new());
         };
+        // What is said to a session is never corrected: what is said instead is said as well.
         if let Some(replaces) = &said.replaces
             && let Some(answered) = self.ledger.answered_by_event(&heard.room_id, replaces)?
+            && answered.question.source() != Source::Session
         {
             let changes = desk::answer_edited(&answered, heard, said, rules, bot, self.now);
             return Ok(changes);
         }
         let command = desk::command(said, self.commands, bot);
+        if let Some(command) = &command
+            && let Some(changes) = self.session_command(heard, said, command, rules, batch)?
+        {
+            return Ok(changes);
+        }
+        if command.is_none() {
+            if let Some(session) = self.session_of(heard, said)? {
+                return self.said_to_session(heard, said, &session, rules, bot);
+            }
+            if let Some(changes) = self.addressed(heard, said, rules, bot, batch)? {
+                return Ok(changes);
+            }
+        }
         let mut known = self.known(heard, said, command.is_some())?;
         if let Some(command) = command {
             let commands = self.commands;
@@ -424,7 +452,7 @@ impl Hearing<'_> {
             let closed = desk::close(&pending, State::Undeliverable, Some(reason), None, self.now);
             self.apply(&[closed])?;
         }
-        Ok(())
+        self.lose_sessions(room_id)
     }
 
     fn apply(&mut self, changes: &[Change]) -> Result<(), LedgerError> {
@@ -441,7 +469,12 @@ impl Hearing<'_> {
 
     /// The open questions of the room, and those the message points at. Unless `all` are wanted,
     /// those that cannot matter to it are left out.
-    fn known(&mut self, heard: &Heard, said: &Said, all: bool) -> Result<Vec<Known>, LedgerError> {
+    pub(super) fn known(
+        &mut self,
+        heard: &Heard,
+        said: &Said,
+        all: bool,
+    ) -> Result<Vec<Known>, LedgerError> {
         // One that came from an upgraded room is open before its card is in this one.
         let is_here = |found: &Elicitation| found.state != State::Open || found.event_id.is_some();
         let mut pointed: Vec<Elicitation> = Vec::new();
@@ -467,7 +500,12 @@ impl Hearing<'_> {
             found.extend(tagged.filter(is_here));
         }
         let mut known: Vec<Known> = Vec::with_capacity(found.len());
-        for elicitation in found {
+        for mut elicitation in found {
+            // The thread of a session's question may have begun after it was asked.
+            if let Some(session) = elicitation.key().session() {
+                let session = self.ledger.session(session)?;
+                elicitation.question.thread = session.and_then(|session| session.root);
+            }
             // A question that is not in the room yet cannot be meant.
             let listed = known
                 .iter()
@@ -476,7 +514,7 @@ impl Hearing<'_> {
                 let key = elicitation.key();
                 let submission = match elicitation.question.source() {
                     Source::Board => self.ledger.submission(key)?,
-                    Source::Agent | Source::Carrier => None,
+                    Source::Agent | Source::Carrier | Source::Session => None,
                 };
                 known.push(Known {
                     own_events: self.ledger.events_about(key)?,

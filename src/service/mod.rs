@@ -10,6 +10,8 @@ mod health;
 mod hearing;
 mod moving;
 mod posting;
+mod sessions;
+mod talking;
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -23,13 +25,14 @@ pub use asking::{AskError, Asked, CancelError};
 pub use boards::{BoardError, BoardRoom, Reconciled, Taken};
 pub use health::{Health, Readiness};
 pub use hearing::{Batch, Filled};
+pub use sessions::{NewSession, SessionError};
 
 use crate::clock::{self, Millis};
 use crate::config::Config;
 use crate::desk::{Interest, Said, Watch};
 use crate::elicitation::{Elicitation, Key};
 use crate::ledger::{Book, LedgerError, Note, Page, Sought};
-use crate::reply::Commands;
+use crate::reply::{self, Commands};
 
 /// How often it is looked whether the first sync has come.
 const FIRST_SYNC: Duration = Duration::from_millis(10);
@@ -71,6 +74,13 @@ pub trait Rooms: Send + Sync {
     /// The room that was made for a board; it is made if there is none.
     fn make_board_room<'a>(&'a self, wanted: &'a BoardRoom) -> Looking<'a, String>;
 
+    /// Whether somebody is in a room.
+    fn is_in<'a>(&'a self, room_id: &'a str, user_id: &'a str) -> Looking<'a, bool>;
+
+    /// The encrypted room in which one person alone is spoken to: the one that is known, as long as
+    /// the bot is in it and they are in it or invited, else a new one.
+    fn direct_room<'a>(&'a self, user_id: &'a str, known: Option<&'a str>) -> Looking<'a, String>;
+
     /// Gives a room a name, unless it has one that is not `before`, or not the bot's doing.
     fn name_room<'a>(
         &'a self,
@@ -92,6 +102,8 @@ pub struct Service {
     health: Health,
     stopping: watch::Receiver<bool>,
     commands: Commands,
+    /// What people call the agents.
+    calls: Vec<String>,
     boards: BTreeMap<String, boards::Board>,
 }
 
@@ -121,6 +133,9 @@ impl Service {
         }
         Ok(Arc::new(Self {
             commands: Commands::new(&config.matrix.prefix),
+            calls: (config.agents.keys())
+                .map(|agent| config.call_of(agent).to_owned())
+                .collect(),
             boards: boards::boards_of(&config),
             config,
             book,
@@ -170,7 +185,25 @@ impl Service {
 
     /// Whether a message may matter. Cheap: asked of every message of every room.
     pub fn wants(&self, room_id: &str, said: &Said) -> bool {
-        self.watching(|watch| watch.wants(room_id, said)) || self.commands.may_be_in(&said.body)
+        self.watching(|watch| watch.wants(room_id, said))
+            || self.commands.may_be_in(&said.body)
+            || self.calls_somebody(&said.body)
+    }
+
+    /// Whether a message addresses an agent.
+    fn calls_somebody(&self, body: &str) -> bool {
+        let calls: Vec<&str> = self.calls.iter().map(String::as_str).collect();
+        reply::addressed(body, &calls).is_some()
+    }
+
+    /// Whether a message may begin a session.
+    fn may_begin(&self, said: &Said) -> bool {
+        self.commands.may_be_in(&said.body) || self.calls_somebody(&said.body)
+    }
+
+    /// Whether a raw event may hold a command or address an agent.
+    pub fn may_matter(&self, raw: &str) -> bool {
+        self.commands.may_be_in(raw) || self.calls.iter().any(|call| may_call(raw, call))
     }
 
     /// The commands that people may give.
@@ -315,6 +348,21 @@ impl Service {
         let before = now.saturating_sub(clock::millis(self.config.ledger.keep));
         self.book.write(move |ledger| ledger.prune(before)).await
     }
+}
+
+/// Whether the body in a raw event may begin with what an agent is called. Asked of every message
+/// of every room, before anything is parsed: it may say yes too often, never too seldom.
+fn may_call(raw: &str, call: &str) -> bool {
+    const BODY: &str = "\"body\":\"";
+    // What is not plain letters may be written in more ways than one.
+    if !call.is_ascii() {
+        return raw.contains(BODY);
+    }
+    raw.match_indices(BODY).any(|(at, _)| {
+        let body = raw[at + BODY.len()..].trim_start_matches(['@', ' ']);
+        body.get(..call.len())
+            .is_none_or(|start| start.eq_ignore_ascii_case(call) || !start.is_ascii())
+    })
 }
 
 #[cfg(test)]

@@ -15,8 +15,13 @@ pub(super) fn sent(
     config: &Config,
     now: Millis,
 ) -> Result<(), LedgerError> {
-    if !ledger.mark_sent(sending.seq, event_id)? || sending.draft.kind != SendKind::Card {
+    if !ledger.mark_sent(sending.seq, event_id)? {
         return Ok(());
+    }
+    match (sending.draft.kind, sending.draft.key.session()) {
+        (SendKind::Root, Some(session)) => return ledger.mark_root(session, event_id),
+        (SendKind::Card, _) => {}
+        _ => return Ok(()),
     }
     let posted = ledger.mark_posted(&sending.draft.key, event_id)?;
     let open = posted.filter(|elicitation| elicitation.state == State::Open);
@@ -60,6 +65,21 @@ impl Service {
         Ok(before.await?.and_then(|before| before.event_id))
     }
 
+    /// The event of the row of this kind under the same key as a draft, if it is in the room.
+    ///
+    /// # Errors
+    /// When the ledger fails.
+    pub async fn sent_as(
+        &self,
+        kind: SendKind,
+        draft: &SendDraft,
+    ) -> Result<Option<String>, LedgerError> {
+        let key = draft.key.clone();
+        self.book
+            .read(move |ledger| ledger.sent_as(kind, &key))
+            .await
+    }
+
     /// Gives a row of the outbox up: the room refuses it for good. A card's question cannot be
     /// put before anybody then.
     ///
@@ -71,6 +91,17 @@ impl Service {
         self.book
             .write(move |ledger| {
                 ledger.drop_sending(sending.seq, &why)?;
+                let has_webhook = |origin: &str| Service::has_webhook(&config, origin);
+                // A session that cannot be shown is none.
+                if sending.draft.kind == SendKind::Root
+                    && let Some(id) = sending.draft.key.session()
+                    && let Some(session) = ledger.session(id)?
+                    && session.room_id == sending.draft.room_id
+                {
+                    let open = ledger.question_of(id)?;
+                    let changes = desk::deleted(&session, open.as_ref(), now);
+                    ledger::apply(ledger, &changes, &has_webhook, now)?;
+                }
                 if sending.draft.kind != SendKind::Card {
                     return Ok(());
                 }
@@ -80,7 +111,6 @@ impl Service {
                     found.event_id.is_none() && found.question.room_id == sending.draft.room_id
                 });
                 if let Some(unseen) = found {
-                    let has_webhook = |origin: &str| Service::has_webhook(&config, origin);
                     let closed = desk::close(&unseen, State::Undeliverable, Some(&why), None, now);
                     ledger::apply(ledger, &[closed], &has_webhook, now)?;
                 }

@@ -41,6 +41,14 @@ impl Rooms for KnownRooms {
         Box::pin(async { Ok(format!("!{}", wanted.board)) })
     }
 
+    fn is_in<'a>(&'a self, _: &'a str, user_id: &'a str) -> Looking<'a, bool> {
+        Box::pin(async move { Ok(!user_id.starts_with("@nobody")) })
+    }
+
+    fn direct_room<'a>(&'a self, user_id: &'a str, _: Option<&'a str>) -> Looking<'a, String> {
+        Box::pin(async move { Ok(format!("!direct-{}", &user_id[1..])) })
+    }
+
     fn name_room<'a>(
         &'a self,
         room_id: &'a str,

@@ -27,6 +27,7 @@ mod scene;
 #[path = "../scripted/mod.rs"]
 mod scripted;
 mod session;
+mod sessions;
 mod stage;
 mod starting;
 mod support;

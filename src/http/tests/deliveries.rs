@@ -48,6 +48,7 @@ async fn post(api: &Api, path: &str, body: Value) -> (u16, Value) {
 /// Has something to deliver, parked at once or pending; gives the event's id.
 async fn deliver(api: &Api, agent: &str, id: &str, park: bool) -> String {
     let draft = EventDraft {
+        urgent: false,
         key: Key::new(agent, id),
         event_type: "elicitation.open".to_owned(),
         body: json!({ "word": id }),

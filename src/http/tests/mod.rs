@@ -41,6 +41,14 @@ impl Rooms for FewRooms {
         Box::pin(async { Ok(format!("!{}", wanted.board)) })
     }
 
+    fn is_in<'a>(&'a self, _: &'a str, user_id: &'a str) -> Looking<'a, bool> {
+        Box::pin(async move { Ok(!user_id.starts_with("@nobody")) })
+    }
+
+    fn direct_room<'a>(&'a self, user_id: &'a str, _: Option<&'a str>) -> Looking<'a, String> {
+        Box::pin(async move { Ok(format!("!direct-{}", &user_id[1..])) })
+    }
+
     fn name_room<'a>(&'a self, _: &'a str, _: &'a str, _: Option<&'a str>) -> Looking<'a, ()> {
         Box::pin(async { Ok(()) })
     }
@@ -163,6 +171,7 @@ impl Api {
     /// Tells an agent something, and gives back the event's id.
     async fn announce(&self, agent: &str, word: &str) -> String {
         let draft = EventDraft {
+            urgent: false,
             key: Key::new(agent, "e1"),
             event_type: "elicitation.open".to_owned(),
             body: json!({ "word": word }),

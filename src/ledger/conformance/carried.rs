@@ -272,6 +272,10 @@ fn the_unsent_cards_of_one_id_are_found_in_their_room(ledger: &mut dyn Ledger) {
     assert_eq!(cards(ledger, ROOM, "a"), both);
     assert!(ledger.mark_sent(row.seq, "$card_a").unwrap());
     assert_eq!(cards(ledger, ROOM, "a"), [boards.key().clone()]);
-    assert!(ledger.withdraw_unsent_card(boards.key()).unwrap());
+    assert!(
+        ledger
+            .withdraw_unsent(SendKind::Card, boards.key())
+            .unwrap()
+    );
     assert_eq!(cards(ledger, ROOM, "a"), []);
 }

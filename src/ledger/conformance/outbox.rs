@@ -265,21 +265,21 @@ fn the_unsent_card_of_a_question_is_found(ledger: &mut dyn Ledger) {
 fn only_a_card_that_was_never_tried_is_withdrawn(ledger: &mut dyn Ledger) {
     let (a, b) = two_rooms(ledger);
     say(ledger, &a, "a notice");
-    assert!(!ledger.withdraw_unsent_card(a.key()).unwrap());
+    assert!(!ledger.withdraw_unsent(SendKind::Card, a.key()).unwrap());
     ledger
         .send(&draft(&a, SendKind::Card, "card a"), NOON)
         .unwrap();
     ledger
         .send(&draft(&b, SendKind::Card, "card b"), NOON)
         .unwrap();
-    assert!(ledger.withdraw_unsent_card(a.key()).unwrap());
-    assert!(!ledger.withdraw_unsent_card(a.key()).unwrap());
+    assert!(ledger.withdraw_unsent(SendKind::Card, a.key()).unwrap());
+    assert!(!ledger.withdraw_unsent(SendKind::Card, a.key()).unwrap());
     assert_eq!(ledger.pending_card(a.key()).unwrap(), None);
     assert_eq!(due(ledger, 0).0, "a notice, card b");
 
     let card = head(ledger, &b).unwrap();
     ledger.mark_attempted(card.seq, NOON).unwrap();
-    assert!(!ledger.withdraw_unsent_card(b.key()).unwrap());
+    assert!(!ledger.withdraw_unsent(SendKind::Card, b.key()).unwrap());
     assert_eq!(due(ledger, 0).0, "a notice, card b");
 }
 

@@ -54,6 +54,28 @@ fn chosen_params(chosen: &ChosenDeliveries) -> Result<[Option<String>; 2], Ledge
 type Changed = (i64, String, String);
 
 impl SqliteLedger {
+    fn deliveries(&self, which: &str, params: impl Params) -> Result<Vec<Delivery>, LedgerError> {
+        let sql = format!(
+            "SELECT {EVENT}, d.seq, d.attempts, d.created_at, d.urgent
+             FROM deliveries d JOIN events e ON e.seq = d.event_seq WHERE {which}"
+        );
+        self.all(&sql, params, |row| {
+            let rest = (row.get(7)?, row.get(8)?, row.get(9)?, row.get(10)?);
+            Ok((event_from(row)?, rest))
+        })?
+        .into_iter()
+        .map(|(event, (seq, attempts, since, urgent))| {
+            Ok(Delivery {
+                seq,
+                event: with_body(event)?,
+                attempts,
+                since,
+                urgent,
+            })
+        })
+        .collect()
+    }
+
     /// The rows that a statement ending in [`CHOSEN`] changes, oldest first.
     fn change_chosen(&self, sql: &str, params: impl Params) -> Result<Vec<Changed>, LedgerError> {
         let mut changed: Vec<Changed> = self.all(sql, params, |row| {
@@ -86,9 +108,9 @@ impl Announcements for SqliteLedger {
         )?;
         if deliver {
             self.change(
-                "INSERT INTO deliveries (event_seq, origin, id, next_at, created_at)
-                 VALUES (?1, ?2, ?3, ?4, ?4)",
-                params![seq, key.origin, key.id, now],
+                "INSERT INTO deliveries (event_seq, origin, id, next_at, created_at, urgent)
+                 VALUES (?1, ?2, ?3, ?4, ?4, ?5)",
+                params![seq, key.origin, key.id, now, draft.urgent],
             )?;
         }
         self.note(Note::Event(key.origin.clone()));
@@ -130,32 +152,31 @@ impl Announcements for SqliteLedger {
     ) -> Result<(Vec<Delivery>, Option<Millis>), LedgerError> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let heads = "d.state = 'pending' AND d.origin = ?1 AND d.seq IN
-            (SELECT MIN(seq) FROM deliveries WHERE state = 'pending' AND origin = ?1 GROUP BY id)";
-        let sql = format!(
-            "SELECT {EVENT}, d.seq, d.attempts, d.created_at
-             FROM deliveries d JOIN events e ON e.seq = d.event_seq
-             WHERE {heads} AND (d.next_at <= ?2 OR d.next_at > ?4) ORDER BY d.seq LIMIT ?3"
-        );
+            (SELECT MIN(seq) FROM deliveries
+                 WHERE state = 'pending' AND origin = ?1 AND urgent = 0 GROUP BY id
+             UNION ALL SELECT seq FROM deliveries
+                 WHERE state = 'pending' AND origin = ?1 AND urgent = 1)";
         // What is to wait for longer was put off by a clock that has been set back.
         let farthest = now.saturating_add(LONGEST_WAIT);
-        let due = self
-            .all(&sql, params![origin, now, limit, farthest], |row| {
-                Ok((event_from(row)?, row.get(7)?, row.get(8)?, row.get(9)?))
-            })?
-            .into_iter()
-            .map(|(event, seq, attempts, since)| {
-                Ok(Delivery {
-                    seq,
-                    event: with_body(event)?,
-                    attempts,
-                    since,
-                })
-            })
-            .collect::<Result<_, LedgerError>>()?;
+        let due = self.deliveries(
+            &format!(
+                "{heads} AND (d.next_at <= ?2 OR d.next_at > ?4)
+                 ORDER BY d.urgent DESC, d.seq LIMIT ?3"
+            ),
+            params![origin, now, limit, farthest],
+        )?;
         let sql = format!(
             "SELECT MIN(d.next_at) FROM deliveries d WHERE {heads} AND d.next_at > ?2 AND d.next_at <= ?3"
         );
         Ok((due, self.number(&sql, params![origin, now, farthest])?))
+    }
+
+    fn urgent_due(&mut self, origin: &str, now: Millis) -> Result<Vec<Delivery>, LedgerError> {
+        self.deliveries(
+            "d.state = 'pending' AND d.urgent = 1 AND d.origin = ?1
+             AND (d.next_at <= ?2 OR d.next_at > ?3) ORDER BY d.seq",
+            params![origin, now, now.saturating_add(LONGEST_WAIT)],
+        )
     }
 
     fn mark_delivered(&mut self, seq: i64, now: Millis) -> Result<(), LedgerError> {

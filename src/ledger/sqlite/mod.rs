@@ -5,6 +5,7 @@ mod boards;
 mod inbox;
 mod outbox;
 mod questions;
+mod sessions;
 
 use std::fs::{File, OpenOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -24,6 +25,7 @@ const MIGRATIONS: &[M<'_>] = &[
     M::up(include_str!("../migrations/002_talk.sql")),
     M::up(include_str!("../migrations/003_upgrades.sql")),
     M::up(include_str!("../migrations/004_boards.sql")),
+    M::up(include_str!("../migrations/005_sessions.sql")),
 ];
 
 /// A room as `?1` and all that took its place, one after the other, as `rooms`.
@@ -298,12 +300,19 @@ impl Ledger for SqliteLedger {
         // A question whose last words are still to be sent is needed to send them.
         let over = "SELECT origin, id FROM elicitations WHERE closed_at < ?1
              AND (origin, id) NOT IN (SELECT origin, id FROM outbox WHERE state = 'pending')";
+        // One that nobody has spoken in for so long is not taken up again.
+        let still = "session ->> '$.updated_at' < ?1
+             AND (ended_at IS NOT NULL OR status IN ('complete', 'error', 'stale'))";
         let mut gone = 0;
         for sql in [
             &format!("DELETE FROM own_events WHERE (origin, id) IN ({over})"),
             &format!("DELETE FROM told WHERE (origin, id) IN ({over})"),
             &format!("DELETE FROM submissions WHERE (origin, id) IN ({over})"),
             &format!("DELETE FROM elicitations WHERE (origin, id) IN ({over})"),
+            &format!(
+                "DELETE FROM activities WHERE session_id IN (SELECT id FROM sessions WHERE {still})"
+            ),
+            &format!("DELETE FROM sessions WHERE {still}"),
             "DELETE FROM outbox WHERE state <> 'pending' AND created_at < ?1",
             "DELETE FROM events WHERE at < ?1 AND seq NOT IN
                  (SELECT event_seq FROM deliveries WHERE state <> 'delivered')",

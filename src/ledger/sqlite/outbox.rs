@@ -211,14 +211,24 @@ impl Outbox for SqliteLedger {
             .collect()
     }
 
-    fn withdraw_unsent_card(&mut self, key: &Key) -> Result<bool, LedgerError> {
+    fn withdraw_unsent(&mut self, kind: SendKind, key: &Key) -> Result<bool, LedgerError> {
         let changed = self.change(
             "UPDATE outbox SET state = 'dropped', last_error = 'closed before it was sent'
-             WHERE origin = ?1 AND id = ?2 AND kind = 'card' AND state = 'pending'
+             WHERE origin = ?1 AND id = ?2 AND kind = ?3 AND state = 'pending'
                  AND attempted_at IS NULL",
-            &key_params(key)[..],
+            params![key.origin, key.id, kind.word()],
         )?;
         Ok(changed > 0)
+    }
+
+    fn sent_as(&mut self, kind: SendKind, key: &Key) -> Result<Option<String>, LedgerError> {
+        let found: Option<Option<String>> = self.first(
+            "SELECT event_id FROM outbox
+             WHERE origin = ?1 AND id = ?2 AND kind = ?3 AND state = 'sent' ORDER BY seq DESC LIMIT 1",
+            params![key.origin, key.id, kind.word()],
+            |row| row.get(0),
+        )?;
+        Ok(found.flatten())
     }
 
     fn said_about(

@@ -351,6 +351,7 @@ impl Questions for SqliteLedger {
             "SELECT room_id, MAX(pending) FROM
                  (SELECT room_id, state IN ('queued', 'open') OR closed_at >= ?1 AS pending
                       FROM elicitations
+                  UNION ALL SELECT room_id, ended_at IS NULL FROM sessions
                   UNION ALL SELECT room_id, 0 FROM successors)
              GROUP BY room_id",
             [since],

@@ -113,6 +113,7 @@ async fn whoever_falls_behind_looks_again() {
         ledger::apply(ledger, &[closed], &|_| false, clock::now())?;
         for n in 0..3_000 {
             let event = crate::desk::EventDraft {
+                urgent: false,
                 key: Key::new(format!("agent{n}"), "e"),
                 event_type: "elicitation.open".to_owned(),
                 body: json!({}),

@@ -209,6 +209,11 @@ impl BotProcess {
         self.launch();
     }
 
+    /// Changes what its configuration says when it is started again.
+    pub fn reconfigure(&mut self, change: impl FnOnce(&mut Value)) {
+        change(&mut self.config.settings);
+    }
+
     /// Starts it again as one that dies at a point.
     pub fn start_again_to_die_at(&mut self, point: String) {
         self.die_at = Some(point);

@@ -44,6 +44,7 @@ fn an_answer_closes_its_question_marks_the_message_and_tells_the_agent() {
             Change::Close {
                 edit: Some(draft(SendKind::CardEdit, prose::closed(&expected))),
                 event: Some(EventDraft {
+                    urgent: false,
                     key: Key::new("builder", "e1"),
                     event_type: "elicitation.answered".to_owned(),
                     body: object(&expected),

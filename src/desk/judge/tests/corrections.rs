@@ -32,6 +32,7 @@ fn an_edit_is_told_with_its_text_and_how_it_would_be_read() {
     assert_eq!(
         edited(&answered, "2"),
         [Change::Announce(EventDraft {
+            urgent: false,
             key: Key::new("builder", "e1"),
             event_type: "answer.edited".to_owned(),
             body: told,
@@ -148,6 +149,7 @@ fn a_redaction_forgets_the_text_and_tells_the_agent() {
         [
             Change::ForgetText(Key::new("builder", "e1")),
             Change::Announce(EventDraft {
+                urgent: false,
                 key: Key::new("builder", "e1"),
                 event_type: "answer.redacted".to_owned(),
                 body: told,
