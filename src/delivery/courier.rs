@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
+use tokio::time::Instant;
 
 use super::webhook::{Hook, Outcome};
 use super::{backoff, woken};
@@ -75,14 +76,22 @@ impl Courier {
         let mut urgent: HashSet<String> = HashSet::new();
         let mut ready: VecDeque<Delivery> = VecDeque::new();
         let mut sleep = AT_LEAST_EVERY;
-        let mut woken_up = true;
+        // When there is to be looked for it again; at once when a note comes or one of it is done.
+        let mut look_at = Instant::now();
         loop {
-            if std::mem::take(&mut woken_up) && urgent.len() < PARALLEL {
-                for delivery in self.urgent_due().await {
-                    if urgent.len() < PARALLEL && urgent.insert(delivery.event.id.clone()) {
-                        calls.spawn(Arc::clone(&self).carry(delivery));
+            if look_at <= Instant::now() {
+                let wait = if urgent.len() < PARALLEL {
+                    let (due, wait) = self.urgent_due().await;
+                    for delivery in due {
+                        if urgent.len() < PARALLEL && urgent.insert(delivery.event.id.clone()) {
+                            calls.spawn(Arc::clone(&self).carry(delivery));
+                        }
                     }
-                }
+                    wait
+                } else {
+                    AT_LEAST_EVERY
+                };
+                look_at = Instant::now() + wait;
             }
             // Looking costs as much as there is pending, so it is done for many calls at once.
             if ready.is_empty() {
@@ -113,16 +122,17 @@ impl Courier {
                     let (question, event, was_urgent) = done?;
                     if was_urgent {
                         urgent.remove(&event);
+                        look_at = Instant::now();
                     } else {
                         in_hand.remove(&question);
                     }
-                    woken_up = was_urgent;
                 }
                 open = woken(&mut notes, &self.agent) => {
                     if !open { break }
-                    woken_up = true;
+                    look_at = Instant::now();
                 }
-                () = tokio::time::sleep(sleep) => woken_up = true,
+                () = tokio::time::sleep(sleep) => {}
+                () = tokio::time::sleep_until(look_at) => {}
                 _ = stopping.wait_for(|stopping| *stopping) => break,
             }
         }
@@ -144,16 +154,19 @@ impl Courier {
             .await
     }
 
-    /// The urgent deliveries whose time has come. When the ledger fails they are due at the next
-    /// look.
-    async fn urgent_due(&self) -> Vec<Delivery> {
+    /// The urgent deliveries whose time has come, those in hand among them, and how long it is until
+    /// there is to be looked again.
+    async fn urgent_due(&self) -> (Vec<Delivery>, Duration) {
         let agent = self.agent.clone();
         let now = clock::now();
-        let due = move |ledger: &mut dyn Ledger| ledger.urgent_due(&agent, now);
-        self.book.read(due).await.unwrap_or_else(|error| {
-            self.complain(&error);
-            Vec::new()
-        })
+        let due = move |ledger: &mut dyn Ledger| ledger.urgent_due(&agent, now, 2 * PARALLEL);
+        match self.book.read(due).await {
+            Ok((due, next)) => (due, next.map_or(AT_LEAST_EVERY, until)),
+            Err(error) => {
+                self.complain(&error);
+                (Vec::new(), LEDGER_PAUSE)
+            }
+        }
     }
 
     /// Calls the webhook once and notes how it went. Gives back the question's id, the event's, and

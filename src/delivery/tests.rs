@@ -1,6 +1,7 @@
 //! Webhooks over real HTTP, with a real ledger behind them.
 
 mod again;
+mod urgent;
 
 use std::collections::VecDeque;
 use std::sync::Mutex;

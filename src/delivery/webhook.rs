@@ -88,7 +88,7 @@ impl Hook {
             .header(HEADER_WEBHOOK_TIMESTAMP, at)
             .header(HEADER_WEBHOOK_SIGNATURE, signatures)
             .body(body)
-            .timeout(if is_of_session(event) { SOON } else { WHOLE })
+            .timeout(patience(event))
             .send()
             .await;
         match sent {
@@ -99,6 +99,11 @@ impl Hook {
             },
         }
     }
+}
+
+/// How long an agent may take to acknowledge an event.
+fn patience(event: &Event) -> Duration {
+    if is_of_session(event) { SOON } else { WHOLE }
 }
 
 fn judge(response: &Response) -> Outcome {
@@ -112,5 +117,33 @@ fn judge(response: &Response) -> Outcome {
     Outcome::Failed {
         why: format!("HTTP {}", status.as_u16()),
         retry_after: calls::retry_after(response),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::elicitation::Key;
+
+    /// "Webhooks expect an answer within 5 s."
+    #[test]
+    fn an_agent_has_five_seconds_for_what_happens_in_its_sessions() {
+        let event = |event_type: &str| Event {
+            seq: 1,
+            id: "evt_1".to_owned(),
+            key: Key::new("builder", "e1"),
+            event_type: event_type.to_owned(),
+            at: 0,
+            body: serde_json::Value::Null,
+        };
+        for (event_type, seconds) in [
+            ("agent_session.created", 5),
+            ("agent_session.prompted", 5),
+            ("elicitation.answered", 15),
+            ("answer.edited", 15),
+        ] {
+            let expected = Duration::from_secs(seconds);
+            assert_eq!(patience(&event(event_type)), expected, "{event_type}");
+        }
     }
 }

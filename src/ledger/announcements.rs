@@ -122,8 +122,8 @@ pub trait Announcements {
     fn last_event_seq(&mut self) -> Result<i64, LedgerError>;
 
     /// The deliveries of one agent that can be made now, and when the next one is due: what is
-    /// urgent, then the oldest pending one of each elicitation, or session, whose time has come. One that is to wait for longer than [`super::LONGEST_WAIT`] is due as
-    /// well: the clock was set back.
+    /// urgent, then the oldest pending one of each elicitation, or session, whose time has come. One
+    /// that is to wait for longer than [`super::LONGEST_WAIT`] is due as well: the clock was set back.
     fn deliveries_due(
         &mut self,
         origin: &str,
@@ -131,8 +131,15 @@ pub trait Announcements {
         limit: usize,
     ) -> Result<(Vec<Delivery>, Option<Millis>), LedgerError>;
 
-    /// The urgent deliveries of one agent whose time has come, oldest first.
-    fn urgent_due(&mut self, origin: &str, now: Millis) -> Result<Vec<Delivery>, LedgerError>;
+    /// The urgent deliveries of one agent whose time has come, oldest first, and when the next one
+    /// is due; as for [`Announcements::deliveries_due`], that is at once for one that would wait too
+    /// long.
+    fn urgent_due(
+        &mut self,
+        origin: &str,
+        now: Millis,
+        limit: usize,
+    ) -> Result<(Vec<Delivery>, Option<Millis>), LedgerError>;
 
     /// Notes that the agent took it.
     fn mark_delivered(&mut self, seq: i64, now: Millis) -> Result<(), LedgerError>;

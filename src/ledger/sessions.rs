@@ -37,8 +37,9 @@ pub trait Sessions {
         root: &str,
     ) -> Result<Option<Session>, LedgerError>;
 
-    /// Notes that the root of a session stands in its room as this event.
-    fn mark_root(&mut self, id: &str, event_id: &str) -> Result<(), LedgerError>;
+    /// Notes that the root of a session stands in a room as this event. If that is not its room any
+    /// more, nothing is changed.
+    fn mark_root(&mut self, id: &str, room_id: &str, event_id: &str) -> Result<(), LedgerError>;
 
     /// One page of an agent's sessions, newest first, and where the next one begins.
     fn list_sessions(
@@ -81,9 +82,17 @@ pub trait Sessions {
     /// The question of a session that is queued or open.
     fn question_of(&mut self, session_id: &str) -> Result<Option<Elicitation>, LedgerError>;
 
+    /// The sessions to which a message was a prompt, oldest first, each with the first of what is
+    /// kept of it.
+    fn prompted_by(&mut self, event_id: &str) -> Result<Vec<(Session, Activity)>, LedgerError>;
+
     /// Removes what a message said from everything that is kept of it: it was redacted. `false`
     /// when it was no prompt.
     fn forget_prompt(&mut self, event_id: &str) -> Result<bool, LedgerError>;
+
+    /// Removes the title of a session from everything that is kept of it beside the session itself:
+    /// it was the words of a prompt that was redacted.
+    fn forget_title(&mut self, session_id: &str) -> Result<(), LedgerError>;
 
     /// The room in which a person alone is spoken to.
     fn direct_room(&mut self, user_id: &str) -> Result<Option<String>, LedgerError>;

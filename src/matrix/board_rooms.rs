@@ -1,8 +1,9 @@
 //! The rooms that are made for boards.
 
-use matrix_sdk::deserialized_responses::RawAnySyncOrStrippedState;
 use matrix_sdk::ruma::api::client::room::Visibility;
 use matrix_sdk::ruma::api::client::room::create_room::v3::{Request, RoomPreset};
+use matrix_sdk::ruma::api::client::state::get_state_event_for_key::{self, v3::StateEventFormat};
+use matrix_sdk::ruma::api::error::ErrorKind;
 use matrix_sdk::ruma::events::{AnyInitialStateEvent, StateEventType};
 use matrix_sdk::ruma::serde::Raw;
 use matrix_sdk::ruma::{OwnedUserId, RoomId, UserId};
@@ -105,12 +106,20 @@ pub(super) async fn name(
     let Some(room) = joined.filter(|room| room.state() == RoomState::Joined) else {
         return Err(RoomTrouble::Unknown(room_id.to_string()));
     };
-    let named = room.get_state_event(StateEventType::RoomName, "").await;
-    let event = match named {
-        Ok(Some(RawAnySyncOrStrippedState::Sync(event))) => event.deserialize_as_unchecked(),
-        _ => Ok(Value::Null),
+    // As the homeserver has it: what came by the last sync may be older than somebody's new name.
+    let mut request = get_state_event_for_key::v3::Request::new(
+        room_id.to_owned(),
+        StateEventType::RoomName,
+        String::new(),
+    );
+    request.format = StateEventFormat::Event;
+    let event: Value = match client.send(request).await {
+        Ok(state) => serde_json::from_str(state.event_or_content.get()).unwrap_or_default(),
+        Err(error) => match error.as_client_api_error().and_then(|e| e.error_kind()) {
+            Some(ErrorKind::NotFound) => Value::Null,
+            _ => return Err(RoomTrouble::Away(error.to_string())),
+        },
     };
-    let event = event.unwrap_or_default();
     let current = event["content"]["name"].as_str();
     let ours = event["sender"] == room.own_user_id().as_str();
     let may_be_renamed = match current.filter(|name| !name.is_empty()) {

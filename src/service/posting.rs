@@ -19,7 +19,9 @@ pub(super) fn sent(
         return Ok(());
     }
     match (sending.draft.kind, sending.draft.key.session()) {
-        (SendKind::Root, Some(session)) => return ledger.mark_root(session, event_id),
+        (SendKind::Root, Some(session)) => {
+            return ledger.mark_root(session, &sending.draft.room_id, event_id);
+        }
         (SendKind::Card, _) => {}
         _ => return Ok(()),
     }

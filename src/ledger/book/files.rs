@@ -9,8 +9,10 @@ use tokio::sync::oneshot;
 
 use super::tests::{Held, ask, asked, database, named, new_book, queue_ask, reopen, tamper};
 use crate::elicitation::{Elicitation, Key, State};
+use crate::ledger::conformance::sessions::session;
 use crate::ledger::conformance::{AGENT, NOON, answer, draft, news, question};
-use crate::ledger::{Book, LedgerError, SendKind, Sought, open};
+use crate::ledger::{Book, EventDraft, LedgerError, SendKind, Sought, open};
+use crate::session::{self, Activity, ActivityType, Session};
 
 #[tokio::test]
 async fn a_ledger_in_use_is_refused_until_it_is_closed() {
@@ -302,6 +304,98 @@ async fn the_text_of_an_answer_that_was_not_taken_is_in_no_file() {
             .unwrap();
     }
     assert!(!holds(&folder, secret));
+}
+
+#[tokio::test]
+async fn a_redacted_prompt_and_its_title_are_in_no_file() {
+    let (folder, book) = new_book();
+    let secret = "the key is under the mat";
+    book.write(move |ledger| {
+        let session = Session {
+            title: Some(secret.to_owned()),
+            ..session("sess_1")
+        };
+        let prompt = Activity {
+            id: "act_1".to_owned(),
+            kind: ActivityType::Prompt,
+            body: secret.to_owned(),
+            signal: None,
+            signal_metadata: None,
+            author: None,
+            event_id: Some("$said".to_owned()),
+            ephemeral: false,
+            created_at: NOON,
+        };
+        ledger.begin_session(&session)?;
+        ledger.record("sess_1", &prompt)?;
+        let told = EventDraft {
+            key: Key::new(AGENT, "sess_1"),
+            event_type: "agent_session.created".to_owned(),
+            body: session::event("created", &session, &prompt),
+            urgent: false,
+        };
+        ledger.announce(&told, true, NOON)
+    })
+    .await
+    .unwrap();
+    assert!(holds(&folder, secret));
+    book.write(|ledger| {
+        assert!(ledger.forget_prompt("$said")?);
+        ledger.forget_title("sess_1")?;
+        let untitled = ledger.session("sess_1")?.map(|session| Session {
+            title: None,
+            ..session
+        });
+        assert!(ledger.change_session(&untitled.unwrap())?);
+        Ok::<_, LedgerError>(())
+    })
+    .await
+    .unwrap();
+    // The second finds the first one's work done, also what it did after its answer.
+    for token in ["s1", "s2"] {
+        book.write(move |ledger| ledger.set_sync_token(token))
+            .await
+            .unwrap();
+    }
+    assert!(!holds(&folder, secret));
+}
+
+#[tokio::test]
+async fn what_was_to_be_delivered_before_there_were_sessions_is_and_is_not_urgent() {
+    let folder = tempfile::tempdir().unwrap();
+    {
+        let old = Connection::open(database(&folder)).unwrap();
+        for migration in [
+            include_str!("../migrations/001_first.sql"),
+            include_str!("../migrations/002_talk.sql"),
+            include_str!("../migrations/003_upgrades.sql"),
+            include_str!("../migrations/004_boards.sql"),
+        ] {
+            old.execute_batch(migration).unwrap();
+        }
+        old.pragma_update(None, "user_version", 4).unwrap();
+        let event = "INSERT INTO events (seq, event_id, origin, id, event_type, at, body)
+             VALUES (7, 'evt_1', ?1, 'a', 'elicitation.open', 1, '{}')";
+        old.execute(event, [AGENT]).unwrap();
+        let delivery = "INSERT INTO deliveries (event_seq, origin, id, next_at, created_at)
+             VALUES (7, ?1, 'a', 1, 1)";
+        old.execute(delivery, [AGENT]).unwrap();
+    }
+    let book = reopen(folder.path());
+    book.write(|ledger| {
+        let (due, _) = ledger.deliveries_due(AGENT, NOON, 10)?;
+        let due: Vec<(&str, bool)> = (due.iter())
+            .map(|delivery| (delivery.event.id.as_str(), delivery.urgent))
+            .collect();
+        assert_eq!(due, [("evt_1", false)]);
+        assert_eq!(ledger.urgent_due(AGENT, NOON, 10)?, (Vec::new(), None));
+        // And sessions begin in it.
+        ledger.begin_session(&session("sess_1"))?;
+        assert_eq!(ledger.session("sess_1")?, Some(session("sess_1")));
+        Ok::<_, LedgerError>(())
+    })
+    .await
+    .unwrap();
 }
 
 /// Whether a text stands in any of the ledger's files.

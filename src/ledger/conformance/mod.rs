@@ -5,13 +5,16 @@
 mod announcements;
 mod boards;
 mod carried;
+mod forgetting;
 mod inbox;
 mod outbox;
 mod parked;
 mod prune;
 mod questions;
+pub(super) mod sessions;
 mod settling;
 mod upgrades;
+mod urgent;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -53,6 +56,9 @@ pub(super) fn suite(open: &dyn Fn() -> Box<dyn Ledger>) {
         upgrades::CASES,
         boards::CASES,
         carried::CASES,
+        sessions::CASES,
+        forgetting::CASES,
+        urgent::CASES,
     ]
     .concat()
     .into_iter()

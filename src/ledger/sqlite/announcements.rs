@@ -171,12 +171,24 @@ impl Announcements for SqliteLedger {
         Ok((due, self.number(&sql, params![origin, now, farthest])?))
     }
 
-    fn urgent_due(&mut self, origin: &str, now: Millis) -> Result<Vec<Delivery>, LedgerError> {
-        self.deliveries(
-            "d.state = 'pending' AND d.urgent = 1 AND d.origin = ?1
-             AND (d.next_at <= ?2 OR d.next_at > ?3) ORDER BY d.seq",
-            params![origin, now, now.saturating_add(LONGEST_WAIT)],
-        )
+    fn urgent_due(
+        &mut self,
+        origin: &str,
+        now: Millis,
+        limit: usize,
+    ) -> Result<(Vec<Delivery>, Option<Millis>), LedgerError> {
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let urgent = "d.state = 'pending' AND d.urgent = 1 AND d.origin = ?1";
+        let farthest = now.saturating_add(LONGEST_WAIT);
+        let due = self.deliveries(
+            &format!("{urgent} AND (d.next_at <= ?2 OR d.next_at > ?3) ORDER BY d.seq LIMIT ?4"),
+            params![origin, now, farthest, limit],
+        )?;
+        let sql = format!(
+            "SELECT MIN(d.next_at) FROM deliveries d
+             WHERE {urgent} AND d.next_at > ?2 AND d.next_at <= ?3"
+        );
+        Ok((due, self.number(&sql, params![origin, now, farthest])?))
     }
 
     fn mark_delivered(&mut self, seq: i64, now: Millis) -> Result<(), LedgerError> {

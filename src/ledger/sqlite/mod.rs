@@ -302,7 +302,10 @@ impl Ledger for SqliteLedger {
              AND (origin, id) NOT IN (SELECT origin, id FROM outbox WHERE state = 'pending')";
         // One that nobody has spoken in for so long is not taken up again.
         let still = "session ->> '$.updated_at' < ?1
-             AND (ended_at IS NOT NULL OR status IN ('complete', 'error', 'stale'))";
+             AND (ended_at IS NOT NULL OR status IN ('complete', 'error', 'stale'))
+             AND 'session:' || id NOT IN
+                 (SELECT origin FROM outbox WHERE state = 'pending'
+                  UNION ALL SELECT origin FROM elicitations WHERE state IN ('queued', 'open'))";
         let mut gone = 0;
         for sql in [
             &format!("DELETE FROM own_events WHERE (origin, id) IN ({over})"),
@@ -311,6 +314,12 @@ impl Ledger for SqliteLedger {
             &format!("DELETE FROM elicitations WHERE (origin, id) IN ({over})"),
             &format!(
                 "DELETE FROM activities WHERE session_id IN (SELECT id FROM sessions WHERE {still})"
+            ),
+            &format!(
+                "DELETE FROM own_events WHERE origin IN (SELECT 'session:' || id FROM sessions WHERE {still})"
+            ),
+            &format!(
+                "DELETE FROM told WHERE origin IN (SELECT 'session:' || id FROM sessions WHERE {still})"
             ),
             &format!("DELETE FROM sessions WHERE {still}"),
             "DELETE FROM outbox WHERE state <> 'pending' AND created_at < ?1",

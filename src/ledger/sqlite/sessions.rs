@@ -85,10 +85,10 @@ impl Sessions for SqliteLedger {
             .pop())
     }
 
-    fn mark_root(&mut self, id: &str, event_id: &str) -> Result<(), LedgerError> {
+    fn mark_root(&mut self, id: &str, room_id: &str, event_id: &str) -> Result<(), LedgerError> {
         self.change(
-            "UPDATE sessions SET root = ?2 WHERE id = ?1",
-            [id, event_id],
+            "UPDATE sessions SET root = ?3 WHERE id = ?1 AND room_id = ?2",
+            [id, room_id, event_id],
         )?;
         self.note(Note::Session);
         Ok(())
@@ -196,10 +196,13 @@ impl Sessions for SqliteLedger {
     }
 
     fn first_prompt(&mut self, session_id: &str) -> Result<Option<Activity>, LedgerError> {
-        let (activities, _) = self.activities(session_id, 0, 20)?;
-        Ok(activities
-            .into_iter()
-            .find(|activity| activity.kind == ActivityType::Prompt))
+        let first: Option<String> = self.first(
+            "SELECT activity FROM activities WHERE session_id = ?1 AND activity ->> '$.kind' = ?2
+             ORDER BY seq LIMIT 1",
+            [session_id, ActivityType::Prompt.word()],
+            |row| row.get(0),
+        )?;
+        first.map(|json| from_json("activity", &json)).transpose()
     }
 
     fn question_of(&mut self, session_id: &str) -> Result<Option<Elicitation>, LedgerError> {
@@ -210,6 +213,23 @@ impl Sessions for SqliteLedger {
                 [origin],
             )?
             .pop())
+    }
+
+    fn prompted_by(&mut self, event_id: &str) -> Result<Vec<(Session, Activity)>, LedgerError> {
+        let rows: Vec<(String, String)> = self.all(
+            "SELECT session_id, activity FROM activities WHERE seq IN
+                 (SELECT MIN(seq) FROM activities WHERE event_id = ?1 GROUP BY session_id)
+             ORDER BY seq",
+            [event_id],
+            |row| Ok((row.get(0)?, row.get(1)?)),
+        )?;
+        let mut prompted = Vec::with_capacity(rows.len());
+        for (id, json) in rows {
+            if let Some(session) = self.session(&id)? {
+                prompted.push((session, from_json("activity", &json)?));
+            }
+        }
+        Ok(prompted)
     }
 
     fn forget_prompt(&mut self, event_id: &str) -> Result<bool, LedgerError> {
@@ -229,6 +249,30 @@ impl Sessions for SqliteLedger {
             )?;
         }
         Ok(!ids.is_empty())
+    }
+
+    fn forget_title(&mut self, session_id: &str) -> Result<(), LedgerError> {
+        self.forgot = true;
+        let origin = Key::of_session(session_id).origin;
+        self.change(
+            "UPDATE events SET body = json_set(body, '$.agent_session.title', NULL)
+             WHERE id = ?1 AND origin = (SELECT agent FROM sessions WHERE id = ?1)
+                 AND json_type(body, '$.agent_session.title') IS NOT NULL",
+            [session_id],
+        )?;
+        self.change(
+            "UPDATE elicitations SET question = json_set(question, '$.card_title', NULL)
+             WHERE origin = ?1",
+            [&origin],
+        )?;
+        // What was never sent need not stand here any more, nor be sent as it is.
+        self.change(
+            "UPDATE outbox SET state = 'dropped', content = '{}'
+             WHERE origin = ?1 AND (state = 'dropped'
+                 OR state = 'pending' AND kind = 'root_edit' AND attempted_at IS NULL)",
+            [&origin],
+        )?;
+        Ok(())
     }
 
     fn direct_room(&mut self, user_id: &str) -> Result<Option<String>, LedgerError> {
