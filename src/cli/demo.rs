@@ -8,6 +8,7 @@
 //! next time.
 
 mod agent;
+mod beside;
 mod board;
 mod play;
 mod screen;

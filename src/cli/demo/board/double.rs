@@ -1,34 +1,30 @@
 //! A board of the demo's own, as a process of its own. Its program says what it keeps to.
 
-use std::{fs, path::Path, process::Stdio, time::Duration};
+use std::{path::Path, time::Duration};
 
 use anyhow::{Context as _, bail};
 use reqwest::Method;
 use serde_json::{Value, json};
-use tokio::{
-    io::{AsyncBufReadExt as _, BufReader},
-    process::{Child, ChildStderr, Command},
-    task::JoinHandle,
-};
 
-use crate::cli::demo::{SOON, screen::Screen};
+use crate::cli::demo::{
+    SOON,
+    beside::{Beside, Program},
+    screen::Screen,
+};
 
 const PROGRAM: &str = include_str!("../../../../tests/board/superpipeline.py");
 /// Whose the agent token is: the agent that subscribes and reads.
 const AGENT: &str = "agt_elicit";
 const REQUEST_LIMIT: Duration = Duration::from_secs(10);
-const STOP_LIMIT: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(100);
 
 /// A board that runs. Its process ends when this is dropped, and by itself when ours is gone.
 pub struct Double {
-    url: String,
+    beside: Beside,
     agent_token: String,
     person_token: String,
     control_token: String,
     http: reqwest::Client,
-    child: Child,
-    story: JoinHandle<()>,
 }
 
 impl Double {
@@ -41,50 +37,34 @@ impl Double {
         user: &str,
         screen: &Screen,
     ) -> anyhow::Result<Self> {
-        let program = folder.join("superpipeline.py");
-        fs::write(&program, PROGRAM).context("writing the board's program")?;
         let token = |prefix: &str| format!("{prefix}{:032x}", rand::random::<u128>());
         let (agent_token, person_token, control_token) = (token("spa_"), token(""), token(""));
-        let mut command = Command::new(python);
-        command
-            .args(["-I", "-B", "-X", "utf8"])
-            .arg(&program)
-            .args(["--story", "--allow-private", "--retry-unit", "1"])
-            .args(["--board", id, "--name", "Image builds", "--agent", AGENT])
-            .env("BOARD_AGENT_TOKEN", &agent_token)
-            .env("BOARD_CONTROL_TOKEN", &control_token)
-            .env("BOARD_BEARERS", format!("{person_token}={user}"))
-            .env_remove("BOARD_IDENTITY_TOKEN")
-            // It ends by itself when this pipe is closed, however we end.
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .kill_on_drop(true);
-        // Ctrl-C in a terminal reaches the whole group: we mean to end it ourselves.
-        #[cfg(unix)]
-        command.process_group(0);
-        let mut child = command
-            .spawn()
-            .with_context(|| format!("starting the board with {}", python.display()))?;
-        let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-        let story = tokio::spawn(tell(stderr, screen.clone()));
-        let mut first_line = String::new();
-        if let Some(stdout) = stdout {
-            let mut stdout = BufReader::new(stdout);
-            let listening = stdout.read_line(&mut first_line);
-            tokio::time::timeout(SOON, listening)
-                .await
-                .context("the board did not start in time")?
-                .context("reading what the board says")?;
-        }
-        let said: Value = serde_json::from_str(&first_line).unwrap_or_default();
-        let Some(url) = said["url"].as_str() else {
-            // Why not is what it told.
-            let _ = tokio::time::timeout(STOP_LIMIT, story).await;
-            bail!("the board did not start");
+        let bearers = format!("{person_token}={user}");
+        let program = Program {
+            name: "the board",
+            file: "superpipeline.py",
+            source: PROGRAM,
+            args: &[
+                "--story",
+                "--allow-private",
+                "--retry-unit",
+                "1",
+                "--board",
+                id,
+                "--name",
+                "Image builds",
+                "--agent",
+                AGENT,
+            ],
+            variables: &[
+                ("BOARD_AGENT_TOKEN", Some(&agent_token)),
+                ("BOARD_CONTROL_TOKEN", Some(&control_token)),
+                ("BOARD_BEARERS", Some(&bearers)),
+                ("BOARD_IDENTITY_TOKEN", None),
+            ],
         };
         Ok(Self {
-            url: url.to_owned(),
+            beside: Beside::start(&program, python, folder, screen).await?,
             agent_token,
             person_token,
             control_token,
@@ -92,14 +72,12 @@ impl Double {
                 .no_proxy()
                 .timeout(REQUEST_LIMIT)
                 .build()?,
-            child,
-            story,
         })
     }
 
     /// Its `base_url`.
     pub fn url(&self) -> &str {
-        &self.url
+        self.beside.url()
     }
 
     /// What the bot reads and subscribes with.
@@ -157,14 +135,7 @@ impl Double {
 
     /// Ends it, once it has told everything.
     pub async fn stop(&mut self) {
-        // It ends when its standard input does.
-        drop(self.child.stdin.take());
-        let ended = async {
-            let _ = self.child.wait().await;
-            let _ = (&mut self.story).await;
-        };
-        // Whatever is left then is killed when this is dropped.
-        let _ = tokio::time::timeout(STOP_LIMIT, ended).await;
+        self.beside.stop().await;
     }
 
     async fn control(
@@ -173,7 +144,7 @@ impl Double {
         path: &str,
         body: Option<&Value>,
     ) -> anyhow::Result<Value> {
-        let url = format!("{}/control/{path}", self.url);
+        let url = format!("{}/control/{path}", self.url());
         let mut request = self.http.request(method, url);
         request = request.bearer_auth(&self.control_token);
         if let Some(body) = body {
@@ -189,14 +160,5 @@ impl Double {
             bail!("the board refused {path}: {answer}");
         }
         Ok(answer)
-    }
-}
-
-/// Shows what the board tells, until it ends.
-async fn tell(stderr: Option<ChildStderr>, screen: Screen) {
-    let Some(stderr) = stderr else { return };
-    let mut lines = BufReader::new(stderr).lines();
-    while let Ok(Some(line)) = lines.next_line().await {
-        screen.interject(&format!("the board │ {line}"));
     }
 }
