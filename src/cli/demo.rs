@@ -1,9 +1,9 @@
 //! `matrix-elicit demo`: one question from an agent's request to a person's reply in a real room
 //! and back, on a homeserver that is made for it and thrown away. With `--board` it is a board that
-//! asks, and that takes the answer.
+//! asks, and that takes the answer. With `--agent` a person lets an agent work in a session.
 //!
 //! Progress goes to standard error. With `--reply`, standard output carries the result alone: the
-//! answer object, or the question as the board has it. Whatever is made on disk is in one temporary
+//! answer object, the question as the board has it, or the session with what was said in it. Whatever is made on disk is in one temporary
 //! folder, removed at the end, Ctrl-C included; only the installation of Synapse is kept for the
 //! next time.
 
@@ -12,6 +12,7 @@ mod beside;
 mod board;
 mod play;
 mod screen;
+mod session;
 mod show;
 mod stage;
 
@@ -27,7 +28,7 @@ const SOON: Duration = Duration::from_secs(30);
 /// Shows one question and its answer, from end to end.
 ///
 /// Needs Python 3.10 or newer, for a homeserver of its own; or a homeserver with --homeserver. A
-/// board needs it in any case.
+/// board and an agent need it in any case.
 #[derive(Debug, Clone, clap::Args)]
 pub struct DemoArgs {
     /// Let a board ask: a Superpipeline board of the demo's own, as a process beside the bot. Its
@@ -35,8 +36,14 @@ pub struct DemoArgs {
     #[arg(long)]
     pub board: bool,
 
+    /// Let an agent work: examples/agent.py, as a process beside the bot. You tell it what to do,
+    /// answer what it asks, and may stop it with `!stop`.
+    #[arg(long, conflicts_with = "board")]
+    pub agent: bool,
+
     /// Reply with this text instead of letting you type, and print the answer object alone on
-    /// standard output; with --board, the question as the board has it then.
+    /// standard output; with --board, the question as the board has it then; with --agent, the
+    /// session and its activities.
     #[arg(long, value_name = "TEXT")]
     pub reply: Option<String>,
 
@@ -60,6 +67,13 @@ pub struct DemoArgs {
     pub person: Option<String>,
 }
 
+impl DemoArgs {
+    /// Whether something is to run beside the bot that is written in Python.
+    fn needs_python(&self) -> bool {
+        self.board || self.agent
+    }
+}
+
 /// Runs the demo. Ctrl-C ends it in good order, with an error.
 ///
 /// # Errors
@@ -71,6 +85,8 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<()> {
     let mut stage = until_interrupted(setting_up).await?;
     let outcome = if args.board {
         until_interrupted(Box::pin(board::perform(args.reply, &mut stage, &screen))).await
+    } else if args.agent {
+        until_interrupted(Box::pin(session::perform(args.reply, &mut stage, &screen))).await
     } else {
         until_interrupted(Box::pin(perform(args.reply, &mut stage, &screen))).await
     };
@@ -82,7 +98,9 @@ pub async fn run(args: DemoArgs) -> anyhow::Result<()> {
 async fn perform(reply: Option<String>, stage: &mut Stage, screen: &Screen) -> anyhow::Result<()> {
     let agent = Agent::start().await?;
     let api = stage.start_bot(&agent.settings(), &progress).await?;
-    let room_id = stage.open_room(&progress).await?;
+    let room_id = stage
+        .open_room("Upgrade the build image", &progress)
+        .await?;
     let mut play = Play::enter(&stage.person, &room_id, screen).await?;
     let request = agent::question(&room_id);
     screen.title("An agent asks");

@@ -1,5 +1,7 @@
 //! `matrix-elicit demo`, the first thing that anybody runs.
 
+mod session;
+
 use std::{
     io::Write as _,
     path::Path,
@@ -230,13 +232,20 @@ async fn what_is_typed_at_the_prompt_is_the_answer_of_the_person_to_the_board() 
 }
 
 #[tokio::test]
-async fn a_demo_with_a_board_that_is_interrupted_leaves_no_room_no_file_and_no_process() {
+async fn a_demo_with_a_process_beside_it_that_is_interrupted_leaves_nothing() {
+    for what in ["--board", "--agent"] {
+        interrupted_beside(what).await;
+    }
+}
+
+/// Interrupts the demo of this kind when the person is in its room.
+async fn interrupted_beside(what: &str) {
     let synapse = homeserver().await;
     let (bot, ada) = (unique("bot"), unique("ada"));
     let bot = synapse.register(&bot, "bot-password").await.unwrap();
     let ada = synapse.register(&ada, "ada-password").await.unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let mut command = demo(folder.path(), &["--board", "--homeserver", &synapse.url()]);
+    let mut command = demo(folder.path(), &[what, "--homeserver", &synapse.url()]);
     let child = command
         .args(["--bot", &bot.user_id, "--person", &ada.user_id])
         .env("MATRIX_ELICIT_BOT_PASSWORD", "bot-password")
@@ -246,8 +255,13 @@ async fn a_demo_with_a_board_that_is_interrupted_leaves_no_room_no_file_and_no_p
         .spawn()
         .unwrap();
     let [bot, ada] = [bot, ada].map(|account| Person::new(&synapse.url(), account).unwrap());
-    soon("the person to be in the board's room", async || {
-        (!ada.joined_rooms().await.unwrap().is_empty()).then_some(())
+    soon("both to be in the demo's room", async || {
+        let bots_rooms = bot.joined_rooms().await.unwrap();
+        let rooms = ada.joined_rooms().await.unwrap();
+        rooms
+            .iter()
+            .any(|room| bots_rooms.contains(room))
+            .then_some(())
     })
     .await;
     interrupt(&child);
@@ -265,13 +279,15 @@ async fn a_demo_with_a_board_that_is_interrupted_leaves_no_room_no_file_and_no_p
 }
 
 #[tokio::test]
-async fn a_board_without_python_is_refused_in_one_line_before_anything_is_done() {
+async fn a_board_or_an_agent_without_python_is_refused_in_one_line_before_anything_is_done() {
     let folder = tempfile::tempdir().unwrap();
     let cache = tempfile::tempdir().unwrap();
     let nowhere = "http://127.0.0.1:9";
     for arguments in [
         &["--board", "--reply", "1"][..],
         &["--board", "--reply", "1", "--homeserver", nowhere],
+        &["--agent", "--reply", "1"],
+        &["--agent", "--reply", "1", "--homeserver", nowhere],
     ] {
         let mut command = demo(folder.path(), arguments);
         command

@@ -42,7 +42,7 @@ pub struct Stage {
     pub person: Person,
     /// The bot's account.
     pub bot: Person,
-    /// For a board to run on, where there is to be one.
+    /// For a board or an agent to run on, where there is to be one.
     pub python: Option<PathBuf>,
     running: Option<RunningBot>,
     homeserver: HomeserverUsed,
@@ -110,14 +110,14 @@ impl Stage {
         let folder = TemporaryFolder::create()?;
         let mut python = None;
         let homeserver = if let Some(url) = &args.homeserver {
-            if args.board {
+            if args.needs_python() {
                 python = Some(find_python(&variable).await?.into());
             }
             HomeserverUsed::Given(url.trim_end_matches('/').to_owned())
         } else {
             let (synapse, installed) = throwaway(&folder, progress)
                 .await
-                .map_err(|error| with_a_way_out(error, args.board))?;
+                .map_err(|error| with_a_way_out(error, args.needs_python()))?;
             python = Some(installed.python().to_owned());
             HomeserverUsed::Throwaway(synapse)
         };
@@ -189,11 +189,12 @@ impl Stage {
     /// Makes the room, and waits until the bot has come in; the room's id.
     pub async fn open_room(
         &self,
+        name: &str,
         progress: &(dyn Fn(&str) + Send + Sync),
     ) -> anyhow::Result<String> {
         let bot = self.bot.user_id();
         let options = RoomOptions {
-            name: Some("Upgrade the build image".to_owned()),
+            name: Some(name.to_owned()),
             invite: vec![bot.to_owned()],
             ..RoomOptions::default()
         };
@@ -278,8 +279,8 @@ async fn throwaway(
 }
 
 /// One line, with what else would help.
-fn with_a_way_out(error: SandboxError, with_board: bool) -> anyhow::Error {
-    let needs_python_anyway = with_board && matches!(error, SandboxError::NoPython { .. });
+fn with_a_way_out(error: SandboxError, needs_python: bool) -> anyhow::Error {
+    let needs_python_anyway = needs_python && matches!(error, SandboxError::NoPython { .. });
     if error.is_missing_here() && !needs_python_anyway {
         anyhow!("{error}; or use a homeserver you have: matrix-elicit demo --homeserver URL")
     } else {
