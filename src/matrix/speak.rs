@@ -480,8 +480,13 @@ fn is_this(event: &Value, sending: &Sending) -> bool {
         return true;
     }
     // A card names its question; what has none is known by its transaction id alone.
-    let card = &sending.draft.content[CARD_KEY];
-    sending.draft.kind == SendKind::Card && card.is_object() && event["content"][CARD_KEY] == *card
+    let (card, key) = (&event["content"][CARD_KEY], &sending.draft.key);
+    let is_asker = if let Some(board) = key.board() {
+        card["board_id"] == board
+    } else {
+        key.session().is_some() || card["asked_by"] == key.origin.as_str()
+    };
+    sending.draft.kind == SendKind::Card && card["elicitation_id"] == key.id.as_str() && is_asker
 }
 
 /// Doubling from 1 s; a room's rows wait for one another, so no jitter is needed.
