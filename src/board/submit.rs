@@ -147,7 +147,7 @@ impl Clerk {
             (Some(option), _) => Given::Option(option.id.clone()),
             (None, Some(text)) => Given::Text(text.clone()),
             // Its text is gone, and so is what could be handed in.
-            (None, None) => return Ok(Tried::Withdrawn),
+            (None, None) => return Ok(Tried::Ended(Outcome::Invalid)),
         };
         let who = answer.answered_by.as_str();
         let mut begun = false;

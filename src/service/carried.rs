@@ -3,7 +3,7 @@
 use super::hearing::{Batch, Hearing};
 use crate::clock::Millis;
 use crate::config::{CarrierAnswer, CarrierConfig};
-use crate::desk::{self, Carried, Change, Heard, Manners, Trust};
+use crate::desk::{self, Carried, Change, Heard, Manners};
 use crate::elicitation::{Elicitation, Key, Question, State};
 use crate::ledger::{Ledger, LedgerError};
 
@@ -36,15 +36,7 @@ impl Hearing<'_> {
         let Some(config) = self.config.carriers.get(carrier) else {
             return Ok(Vec::new());
         };
-        let needs_verified =
-            (batch.rooms.get(&heard.room_id)).is_some_and(|(rules, _)| rules.require_verified);
-        let trusted = match heard.trust {
-            Trust::Plain | Trust::Verified => true,
-            Trust::Unverified | Trust::Clear => !needs_verified,
-            Trust::Refused => false,
-        };
-        if !trusted {
-            ignored(heard, "its encryption does not prove who sent it");
+        if !is_trusted(heard, batch) {
             return Ok(Vec::new());
         }
         if let Some(card) = replaces {
@@ -92,8 +84,9 @@ impl Hearing<'_> {
         &mut self,
         heard: &Heard,
         card: &str,
+        batch: &Batch,
     ) -> Result<Vec<Change>, LedgerError> {
-        if heard.trust == Trust::Refused {
+        if !is_trusted(heard, batch) {
             return Ok(Vec::new());
         }
         let open = self.open_card_of(heard, card)?;
@@ -195,6 +188,16 @@ pub(super) fn came_before(
         }
     }
     Ok(None)
+}
+
+/// Whether a carrier's message is from who it says, by the rules of its room.
+fn is_trusted(heard: &Heard, batch: &Batch) -> bool {
+    let rules = batch.rooms.get(&heard.room_id).map(|(rules, _)| rules);
+    let trusted = rules.is_some_and(|rules| desk::untrusted(heard, rules).is_none());
+    if !trusted {
+        ignored(heard, "its encryption does not prove who sent it");
+    }
+    trusted
 }
 
 fn ignored(heard: &Heard, why: &str) {

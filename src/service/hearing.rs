@@ -243,7 +243,7 @@ impl Hearing<'_> {
             What::Carried { carried, replaces } => {
                 self.carried(heard, carried, replaces.as_deref(), batch)?
             }
-            What::CardGone { replaces } => self.card_gone(heard, replaces)?,
+            What::CardGone { replaces } => self.card_gone(heard, replaces, batch)?,
             What::Redaction { redacts } => self.redacted(heard, redacts)?,
             What::Message(said) => self.message(heard, said, batch)?,
         };
