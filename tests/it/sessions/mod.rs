@@ -1,6 +1,7 @@
 //! Agents' sessions over a real homeserver: what agents do in them, and what people say.
 
 mod connecting;
+mod correcting;
 mod example;
 mod living;
 mod selecting;
