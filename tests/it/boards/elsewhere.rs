@@ -38,7 +38,7 @@ async fn a_question_that_the_board_no_longer_knows_is_closed_as_settled() {
     let (_, card) = office.ask(may_i_run_them()).await;
     office.board.restart().await;
     let answer = office.ada.send_text(&office.room, "1").await.unwrap();
-    assert!(office.told(&answer).await.contains("settled on the board"));
+    assert!(office.told(&answer).await.contains("ettled on the board"));
     assert!(
         office
             .last_words(&card)
