@@ -55,6 +55,8 @@ impl Hearing<'_> {
             return Ok(None);
         };
         let words = match command {
+            // It began nothing: to whom it is said is found by what it replies to.
+            None if said.in_reply_to.is_some() => return Ok(None),
             None => {
                 let agents = self.config.agents.keys();
                 let calls: Vec<&str> = agents.map(|agent| self.config.call_of(agent)).collect();
