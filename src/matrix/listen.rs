@@ -368,8 +368,9 @@ impl Listener {
             return false;
         }
         let by_carrier = timeline.events.iter().any(|event| {
-            let sender = event.raw().get_field::<String>("sender").ok().flatten();
-            sender.is_some_and(|sender| self.carriers.contains(&sender))
+            let field = |name| event.raw().get_field::<String>(name).ok().flatten();
+            let is_state = matches!(event.raw().get_field::<String>("state_key"), Ok(Some(_)));
+            !is_state && field("sender").is_some_and(|sender| self.carriers.contains(&sender))
         });
         if by_carrier || !timeline.limited {
             return by_carrier;

@@ -77,6 +77,8 @@ impl Service {
         let now = clock::now();
         let rooms: Vec<String> = batch.rooms.keys().cloned().collect();
         // Before the commit: the watch may hold too much, never too little.
+        // What was kept behind a hole may begin something as well.
+        let filled = batch.filled.iter().map(|filled| &filled.room_id);
         let asking: Vec<Asking> = batch
             .heard
             .iter()
@@ -85,7 +87,9 @@ impl Service {
                 What::Message(said) => self.may_begin(said),
                 _ => false,
             })
-            .map(|heard| Asking::begin(self.watch.clone(), &heard.room_id))
+            .map(|heard| &heard.room_id)
+            .chain(filled)
+            .map(|room_id| Asking::begin(self.watch.clone(), room_id))
             .collect();
         let taken_in = self.book.write(move |ledger| {
             Hearing {

@@ -306,3 +306,46 @@ async fn a_carriers_question_in_a_room_that_is_lost_reaches_nobody_and_the_agent
     );
     assert_eq!(kinds(&house.post().await), []);
 }
+
+#[tokio::test]
+async fn a_card_that_was_kept_behind_a_hole_puts_its_room_on_the_watch() {
+    let house = house().await;
+    let rooms = || with_rules(&Rules::default(), Vec::new()).rooms;
+    let gap = Gap {
+        room_id: ROOM.to_owned(),
+        prev_batch: "p1".to_owned(),
+        since: None,
+        found_at: clock::now(),
+    };
+    let found = Batch {
+        gaps: vec![gap],
+        rooms: rooms(),
+        ..Batch::default()
+    };
+    house.service.take_in(found).await.unwrap();
+    house.hear(vec![shows(HUB, "$card", card("e1"))]).await;
+    assert_eq!(
+        house.carried(HUB, "e1").await,
+        None,
+        "it waits for the hole"
+    );
+    let number = Said {
+        body: "1".to_owned(),
+        ..Said::default()
+    };
+    let filled = Batch {
+        filled: Some(Filled {
+            room_id: ROOM.to_owned(),
+            prev_batch: "p1".to_owned(),
+            never: false,
+        }),
+        rooms: rooms(),
+        ..Batch::default()
+    };
+    house.service.take_in(filled).await.unwrap();
+    assert!(house.carried(HUB, "e1").await.is_some());
+    assert!(
+        house.service.wants(ROOM, &number),
+        "what follows may be an answer"
+    );
+}
