@@ -208,7 +208,7 @@ fn pointers(known: &[Known], said: &Said) -> Vec<Vec<String>> {
 /// The message as the room knows it: an edit is the message it edits. Reactions and replies to
 /// the edit itself are shown nowhere, and it is the message that is edited again or redacted.
 /// See "Event replacements" in the Matrix specification.
-pub(super) fn message_id<'a>(heard: &'a Heard, said: &'a Said) -> &'a str {
+pub fn message_id<'a>(heard: &'a Heard, said: &'a Said) -> &'a str {
     said.replaces.as_deref().unwrap_or(&heard.event_id)
 }
 
@@ -419,6 +419,7 @@ impl Judge<'_> {
                 user_id: self.heard.sender.user_id.clone(),
                 display_name: self.heard.sender.display_name.clone(),
             },
+            room_id: self.heard.room_id.clone(),
             event_id: message_id(self.heard, self.said).to_owned(),
             thread: self.said.thread.clone(),
             answer,

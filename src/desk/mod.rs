@@ -24,13 +24,13 @@ pub use change::{
 pub use command::{command, obey};
 pub use hear::{Heard, Said, Sender, Trust, What};
 pub use judge::{
-    Bot, Known, Manners, UNSEEN, answer_edited, answer_redacted, judge, place, said_to_session,
-    untrusted,
+    Bot, Known, Manners, UNSEEN, answer_edited, answer_redacted, judge, message_id, place,
+    said_to_session, untrusted,
 };
 pub use rules::{Rules, may_answer};
 pub use session::{
     ActivityRefusal, Beginning, Prompt, QuestionPlace, acted, begin, begun, deleted, prompt_of,
-    prompted, session_due, session_tick, stopped,
+    prompted, session_due, session_moved, session_tick, stopped, untitled,
 };
 pub use submit::{handed_in, settled, wait_for_board, wait_is_over};
 pub use watch::{Interest, Watch, possible_tags};

@@ -30,6 +30,8 @@ pub struct Prompt {
     pub body: String,
     /// Who says it.
     pub author: Author,
+    /// The room it is said in: the session's, or one whose place that took.
+    pub room_id: String,
     /// The message.
     pub event_id: String,
     /// The thread that the message stands in, if it does.
@@ -355,7 +357,7 @@ pub fn prompted(
             Some(answer.clone()),
             now,
         ));
-        changes.push(taken(&session.room_id, open, &prompt.event_id));
+        changes.push(taken(&prompt.room_id, open, &prompt.event_id));
     }
     changes.push(tell_agent("prompted", &next, &activity, false));
     changes.push(record(session, activity));
@@ -391,7 +393,10 @@ pub fn stopped(
     changes.push(tell_agent("prompted", &next, &activity, true));
     changes.push(record(session, activity));
     let content = prose::reaction(&prompt.event_id, prose::TAKEN);
-    changes.push(Change::Send(draft(session, SendKind::Reaction, content)));
+    changes.push(Change::Send(SendDraft {
+        room_id: prompt.room_id.clone(),
+        ..draft(session, SendKind::Reaction, content)
+    }));
     changes.extend(shown_anew(session, next, now));
     changes
 }
@@ -413,6 +418,29 @@ pub fn deleted(session: &Session, open: Option<&Elicitation>, now: Millis) -> Ve
     }));
     changes.extend(shown_anew(session, next, now));
     changes
+}
+
+/// A session goes on in the room that took the place of its own, under a root of that room.
+pub fn session_moved(session: &Session, room_id: &str, now: Millis) -> Vec<Change> {
+    let moved = Session {
+        room_id: room_id.to_owned(),
+        root: None,
+        edited_at: now,
+        edit_at: None,
+        ..session.clone()
+    };
+    let root = prose::session_root(&shown(&moved));
+    let root = draft(&moved, SendKind::Root, root);
+    vec![Change::Session(Box::new(moved)), Change::Send(root)]
+}
+
+/// The title of a session was the words of a prompt that is redacted: it has none any more.
+pub fn untitled(session: &Session, now: Millis) -> Vec<Change> {
+    let next = Session {
+        title: None,
+        ..session.clone()
+    };
+    shown_anew(session, next, now)
 }
 
 /// When something is to be done about a session by itself.
@@ -527,18 +555,15 @@ fn over(session: &Session, prompt: &Prompt) -> Change {
         to: &prompt.event_id,
         thread: prompt.thread.as_deref(),
     };
+    let end = session.ending.unwrap_or(EndReason::Deleted);
+    let content = prose::session_over(&place, &session.agent_name, end);
     Change::SayOnce {
         user_id: prompt.author.user_id.clone(),
         what: "session_over".to_owned(),
-        notice: draft(
-            session,
-            SendKind::Notice,
-            prose::session_over(
-                &place,
-                &session.agent_name,
-                session.ending.unwrap_or(EndReason::Deleted),
-            ),
-        ),
+        notice: SendDraft {
+            room_id: prompt.room_id.clone(),
+            ..draft(session, SendKind::Notice, content)
+        },
     }
 }
 

@@ -64,6 +64,15 @@ pub trait Outbox {
     /// never heard of it, and needs no word about its end.
     fn withdraw_unsent(&mut self, kind: SendKind, key: &Key) -> Result<bool, LedgerError>;
 
+    /// Drops what is of these kinds under all keys of an origin and was not sent to a room yet; gives
+    /// it, oldest first. What was tried may be in the room all the same.
+    fn take_unsent(
+        &mut self,
+        room_id: &str,
+        origin: &str,
+        kinds: &[SendKind],
+    ) -> Result<Vec<SendDraft>, LedgerError>;
+
     /// The unsent cards of the questions that go by an id, in one room.
     fn pending_cards(&mut self, room_id: &str, id: &str) -> Result<Vec<Sending>, LedgerError>;
 

@@ -305,11 +305,12 @@ impl Hearing<'_> {
     fn redacted(&mut self, heard: &Heard, redacts: &str) -> Result<Vec<Change>, LedgerError> {
         // What could not be read in time will not be read at all.
         self.ledger.drop_undecrypted(&heard.room_id, redacts)?;
-        if self.ledger.forget_prompt(redacts)? {
+        if let Some(mut changes) = self.prompt_redacted(heard, redacts)? {
             // What it said as an answer goes with it.
-            let answered = self.ledger.answered_by_event(&heard.room_id, redacts)?;
-            let forgotten = answered.map(|answered| Change::ForgetText(answered.key().clone()));
-            return Ok(forgotten.into_iter().collect());
+            if let Some(answered) = self.ledger.answered_by_event(&heard.room_id, redacts)? {
+                changes.extend(desk::answer_redacted(&answered, heard, self.now));
+            }
+            return Ok(changes);
         }
         if let Some(answered) = self.ledger.answered_by_event(&heard.room_id, redacts)? {
             return Ok(desk::answer_redacted(&answered, heard, self.now));
@@ -366,7 +367,7 @@ impl Hearing<'_> {
             return self.said_to_session(heard, &said, &session, rules, bot);
         }
         if let Some(command) = &command
-            && let Some(changes) = self.session_command(heard, said, command, rules, batch)?
+            && let Some(changes) = self.session_command(heard, said, command, rules, bot, batch)?
         {
             return Ok(changes);
         }
@@ -470,7 +471,7 @@ impl Hearing<'_> {
 
     /// Whether what is said in a room may be about a question that is in another one now: that took
     /// its place. A carrier's card may stand elsewhere, too, and is answered only where it is read.
-    fn leads_to(&mut self, room_id: &str, now_in: &str) -> Result<bool, LedgerError> {
+    pub(super) fn leads_to(&mut self, room_id: &str, now_in: &str) -> Result<bool, LedgerError> {
         Ok(room_id == now_in || self.ledger.successor(room_id)?.as_deref() == Some(now_in))
     }
 

@@ -3,10 +3,11 @@
 use super::Service;
 use super::asking::Asking;
 use super::carried;
-use crate::clock;
+use crate::clock::{self, Millis};
 use crate::desk;
-use crate::elicitation::Source;
-use crate::ledger::{self, LedgerError};
+use crate::elicitation::{Key, Source};
+use crate::ledger::{self, HasWebhook, Ledger, LedgerError, SendDraft, SendKind};
+use crate::session::Session;
 
 impl Service {
     /// Whether everything that was said in a room has been decided, as far as it is here: no hole
@@ -29,7 +30,7 @@ impl Service {
 
     /// Follows the upgrade of a room, once it was verified: every question that is pending there
     /// goes on in the successor (or in what took its place since), where its card is put up once,
-    /// by whoever carries it.
+    /// by whoever carries it; and so does every session that has not ended, under a new root.
     /// Gives the number of those questions; `None` when another successor is followed already, or
     /// this would go in a circle.
     ///
@@ -50,9 +51,13 @@ impl Service {
             let here = ledger.successor(&room_id)?.unwrap_or(successor);
             // Before the commit: the watch may hold too much, never too little.
             let asking = Asking::begin(watch, &here);
+            let has_webhook = |origin: &str| Self::has_webhook(&config, origin);
+            // The sessions first: what one asks stands in the thread that it has there.
+            for session in ledger.living_in(&room_id)? {
+                move_session(ledger, &session, &here, &has_webhook, now)?;
+            }
             let pending = ledger.pending_in(&room_id)?;
             let several = pending.len() > 1 || ledger.any_pending_in(&here)?;
-            let has_webhook = |origin: &str| Self::has_webhook(&config, origin);
             for elicitation in &pending {
                 let tag = ledger.next_tag(&here)?;
                 let moved = desk::move_to(elicitation, &here, tag, several);
@@ -67,4 +72,29 @@ impl Service {
         // The guard comes back with the answer, after the commit, also when nobody waits for it.
         Ok(followed.await?.map(|(moved, _asking)| moved))
     }
+}
+
+/// Lets a session go on in another room. What it said and is not in the old room yet is said there.
+fn move_session(
+    ledger: &mut dyn Ledger,
+    session: &Session,
+    here: &str,
+    has_webhook: HasWebhook<'_>,
+    now: Millis,
+) -> Result<(), LedgerError> {
+    let kinds = [SendKind::Root, SendKind::RootEdit, SendKind::InThread];
+    let origin = Key::of_session(&session.id).origin;
+    let unsent = ledger.take_unsent(&session.room_id, &origin, &kinds)?;
+    let mut changes = desk::session_moved(session, here, now);
+    let messages = unsent
+        .into_iter()
+        .filter(|draft| draft.kind == SendKind::InThread);
+    changes.extend(messages.map(|draft| {
+        desk::Change::Send(SendDraft {
+            room_id: here.to_owned(),
+            ..draft
+        })
+    }));
+    ledger::apply(ledger, &changes, has_webhook, now)?;
+    Ok(())
 }

@@ -7,7 +7,7 @@ use crate::config::{AgentConfig, Config};
 use crate::contract::signals::{self, Asks};
 use crate::desk::{self, ActivityRefusal, Beginning, Change, QuestionPlace};
 use crate::ledger::{self, Ledger, LedgerError, SoughtSessions};
-use crate::session::{Activity, ActivityType, Author, Session};
+use crate::session::{Activity, ActivityType, Author, Session, Status};
 
 /// So many sessions are looked after in one transaction.
 const AT_A_LOOK: usize = 200;
@@ -211,7 +211,8 @@ impl Service {
             return Err(SessionError::NotFound);
         };
         let connect = match &mut said.asks {
-            Asks::Auth(wanted) if !session.has_ended() => {
+            // Nobody is bothered for what will be refused.
+            Asks::Auth(wanted) if !session.has_ended() && session.status != Status::Stopping => {
                 let (person, room_id) = self.to_connect(&session, &wanted.user_id).await?;
                 wanted.user_id = person;
                 Some(room_id)

@@ -1,5 +1,7 @@
 //! What people say to sessions: prompts, and the commands that end or begin one.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::hearing::{Batch, Hearing};
@@ -13,13 +15,14 @@ use crate::elicitation::{Answerers, Key};
 use crate::ledger::LedgerError;
 use crate::prose::{self, NotDelegated};
 use crate::reply::{self, Command};
-use crate::session::{Author, EndReason, Session, Status};
+use crate::session::{Activity, Author, EndReason, Session, Status};
 
 /// Characters of a prompt that become a session's title.
 const TITLE: usize = 80;
 
 impl Hearing<'_> {
-    /// The session that a message is said to: its thread, or a reply to what stands in it.
+    /// The session that a message is said to: its thread, a reply to what stands in it, or an edit of
+    /// what was said to it before. One that went on in another room is still meant.
     pub(super) fn session_of(
         &mut self,
         heard: &Heard,
@@ -31,16 +34,64 @@ impl Hearing<'_> {
             return Ok(Some(session));
         }
         let replied_to = said.in_reply_to.as_ref().filter(|_| !said.falling_back);
-        let Some(event_id) = replied_to else {
-            return Ok(None);
-        };
-        for key in self.ledger.about(&heard.room_id, event_id)? {
-            if let Some(id) = key.session() {
-                let found = self.ledger.session(id)?;
-                return Ok(found.filter(|session| session.room_id == heard.room_id));
+        for event_id in said.thread.iter().chain(replied_to) {
+            for key in self.ledger.about(&heard.room_id, event_id)? {
+                if let Some(id) = key.session()
+                    && let Some(session) = self.ledger.session(id)?
+                    // What only one person sees stands in another room, and is no place to talk.
+                    && self.leads_to(&heard.room_id, &session.room_id)?
+                {
+                    return Ok(Some(session));
+                }
             }
         }
-        Ok(None)
+        let Some(edited) = &said.replaces else {
+            return Ok(None);
+        };
+        let mut prompted = self.prompted_by(&heard.room_id, edited)?;
+        // The newest that lives: what was given to another agent is that one's now.
+        let living = prompted.iter().rposition(|(it, _)| !it.has_ended());
+        let last = prompted.len().checked_sub(1);
+        let meant = living.or(last).map(|index| prompted.swap_remove(index).0);
+        Ok(meant)
+    }
+
+    /// The sessions to which a message of a room was a prompt, each with the first of it.
+    fn prompted_by(
+        &mut self,
+        room_id: &str,
+        event_id: &str,
+    ) -> Result<Vec<(Session, Activity)>, LedgerError> {
+        let mut here = Vec::new();
+        for (session, activity) in self.ledger.prompted_by(event_id)? {
+            // Whoever names a message of another room has no say in it.
+            if self.leads_to(room_id, &session.room_id)? {
+                here.push((session, activity));
+            }
+        }
+        Ok(here)
+    }
+
+    /// Forgets a prompt whose message was redacted, and what was called after it. `None` when it was
+    /// no prompt.
+    pub(super) fn prompt_redacted(
+        &mut self,
+        heard: &Heard,
+        redacts: &str,
+    ) -> Result<Option<Vec<Change>>, LedgerError> {
+        let prompted = self.prompted_by(&heard.room_id, redacts)?;
+        if prompted.is_empty() {
+            return Ok(None);
+        }
+        self.ledger.forget_prompt(redacts)?;
+        let mut changes = Vec::new();
+        for (session, prompt) in prompted {
+            if session.title == Some(prose::title_of(&prompt.body, TITLE)) {
+                self.ledger.forget_title(&session.id)?;
+                changes.extend(desk::untitled(&session, self.now));
+            }
+        }
+        Ok(Some(changes))
     }
 
     /// The session that a message began which is put right now, and what it says to it: the edit of
@@ -87,7 +138,18 @@ impl Hearing<'_> {
         if let Some(refused) = refused(heard, said, rules, Some(session)) {
             return Ok(refused);
         }
-        let open = self.ledger.question_of(&session.id)?;
+        let mut directed = Cow::Borrowed(said);
+        let mut open = self.ledger.question_of(&session.id)?;
+        if let Some(edited) = &said.replaces
+            && !self.prompted_by(&heard.room_id, edited)?.is_empty()
+        {
+            // It was said before, and is said again: no answer to what was asked since.
+            open = None;
+            if said.thread.is_none() {
+                directed.to_mut().body = self.without_call(said);
+            }
+        }
+        let said = &*directed;
         let open = open.map(|mut elicitation| {
             elicitation.question.thread.clone_from(&session.root);
             elicitation.visible = true;
@@ -117,12 +179,21 @@ impl Hearing<'_> {
         said: &Said,
         command: &Command<'_>,
         rules: &Rules,
+        bot: &Bot,
         batch: &Batch,
     ) -> Result<Option<Vec<Change>>, LedgerError> {
         let place = desk::place(heard, said);
         let (reason, written) = match command {
             Command::Help | Command::Cards | Command::Decline { .. } => return Ok(None),
             Command::New { agent, text } => {
+                // What began a session is edited: that is said to the session, and begins no other.
+                if said.replaces.is_some()
+                    && said.thread.is_none()
+                    && let Some(session) = self.session_of(heard, said)?
+                {
+                    let changes = self.said_to_session(heard, said, &session, rules, bot)?;
+                    return Ok(Some(changes));
+                }
                 let changes = self.new_session(heard, said, agent, text, rules, batch)?;
                 return Ok(Some(changes));
             }
@@ -144,23 +215,47 @@ impl Hearing<'_> {
                 Err(notice) => return Ok(Some(vec![answered(heard, notice)])),
             }
         }
-        let open = self.ledger.question_of(&session.id)?;
-        let prompt = prompt(heard, said, &session.id, said.body.trim());
-        let id = clock::fresh_id("act_");
-        let mut changes = desk::stopped(&session, &prompt, reason, open.as_ref(), id, self.now);
+        let mut begun = Vec::new();
         let goes_on = session.has_ended() || session.status == Status::Stopping;
         if let Some(other) = other.filter(|_| !goes_on) {
-            let first = self.ledger.first_prompt(&session.id)?;
-            let text = first
-                .map(|first| first.body)
-                .filter(|text| !reply::is_blank(text))
-                .or(session.title);
-            if let Some(text) = text {
-                let begun = self.begin(heard, said, &other, &text, batch)?;
-                changes.extend(begun.unwrap_or_default());
-            }
+            let Some(first) = self.handed_over(heard, said, &session)? else {
+                // What nobody takes over is not taken away.
+                let calls = self.calls(batch, heard);
+                let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
+                let notice = prose::no_such_agent(&place, "", &calls);
+                return Ok(Some(vec![answered(heard, notice)]));
+            };
+            begun = self.begin(heard, said, &other, first)?;
         }
+        let open = self.ledger.question_of(&session.id)?;
+        let prompt = Prompt {
+            session_id: session.id.clone(),
+            ..prompt(heard, said, said.body.trim())
+        };
+        let id = clock::fresh_id("act_");
+        let mut changes = desk::stopped(&session, &prompt, reason, open.as_ref(), id, self.now);
+        changes.extend(begun);
         Ok(Some(changes))
+    }
+
+    /// What another agent is given of a session: what was said first, or what it is about. `None`
+    /// where nothing was said.
+    fn handed_over(
+        &mut self,
+        heard: &Heard,
+        said: &Said,
+        session: &Session,
+    ) -> Result<Option<Prompt>, LedgerError> {
+        let first = self.ledger.first_prompt(&session.id)?;
+        let title = session.title.as_deref().unwrap_or_default();
+        let mut prompt = prompt(heard, said, title);
+        if let Some(first) = first.filter(|first| !reply::is_blank(&first.body)) {
+            prompt.body = first.body;
+            // They stay the words of whoever said them, who may still redact them.
+            prompt.author = first.author.unwrap_or(prompt.author);
+            prompt.event_id = first.event_id.unwrap_or(prompt.event_id);
+        }
+        Ok(Some(prompt).filter(|prompt| !reply::is_blank(&prompt.body)))
     }
 
     /// Begins a session by command, or says why none begins.
@@ -178,9 +273,10 @@ impl Hearing<'_> {
         }
         if let Some(agent) = self.agent_called(call)
             && !reply::is_blank(text)
-            && let Some(begun) = self.begin(heard, said, &agent, text, batch)?
+            && self.works_in(&agent, heard, batch)
         {
-            return Ok(begun);
+            let prompt = prompt(heard, said, text);
+            return self.begin(heard, said, &agent, prompt);
         }
         let calls = self.calls(batch, heard);
         let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
@@ -215,7 +311,7 @@ impl Hearing<'_> {
             let why = NotDelegated::Same { agent: &name };
             return Err(prose::cannot_delegate(&place, &why));
         }
-        if !calls.iter().any(|call| call == self.config.call_of(&agent)) {
+        if !self.works_in(&agent, heard, batch) {
             let why = NotDelegated::NotHere { agent: &name };
             return Err(prose::cannot_delegate(&place, &why));
         }
@@ -263,42 +359,68 @@ impl Hearing<'_> {
                 heard, &directed, &asked, rules, bot, self.now,
             )));
         }
+        if !self.works_in(&agent, heard, batch) {
+            return Ok(None);
+        }
         if refused(heard, said, rules, None).is_some() {
             return Ok(Some(Vec::new()));
         }
-        self.begin(heard, said, &agent, rest, batch)
+        let prompt = prompt(heard, said, rest);
+        self.begin(heard, said, &agent, prompt).map(Some)
     }
 
-    /// Begins a session of an agent with what a person said; `None` where the agent has no business.
+    /// Whether an agent has any business in the room of a message.
+    fn works_in(&self, agent: &str, heard: &Heard, batch: &Batch) -> bool {
+        let names = batch.names.get(&heard.room_id);
+        let names: Vec<&str> = names.into_iter().flatten().map(String::as_str).collect();
+        let config = self.config.agents.get(agent);
+        config.is_some_and(|config| config.may_ask_in(&heard.room_id, &names))
+    }
+
+    /// Begins a session of an agent with what a person said.
     fn begin(
         &mut self,
         heard: &Heard,
         said: &Said,
         agent: &str,
-        text: &str,
-        batch: &Batch,
-    ) -> Result<Option<Vec<Change>>, LedgerError> {
-        let names = batch.names.get(&heard.room_id);
-        let names: Vec<&str> = names.into_iter().flatten().map(String::as_str).collect();
-        let config = self.config.agents.get(agent);
-        if !config.is_some_and(|config| config.may_ask_in(&heard.room_id, &names)) {
-            return Ok(None);
-        }
+        prompt: Prompt,
+    ) -> Result<Vec<Change>, LedgerError> {
+        // What was said in a room before its upgrade may be heard after it.
+        let successor = self.ledger.successor(&heard.room_id)?;
+        let asked = desk::message_id(heard, said);
+        let reply_to = successor.is_none().then_some(asked);
         let session = desk::begin(
             Beginning {
                 id: clock::fresh_id("sess_"),
                 agent: agent.to_owned(),
                 agent_name: name_of(self.config, agent),
-                room_id: heard.room_id.clone(),
-                title: Some(prose::title_of(text, TITLE)),
+                room_id: successor.unwrap_or_else(|| heard.room_id.clone()),
+                title: Some(prose::title_of(&prompt.body, TITLE)),
                 user_id: Some(heard.sender.user_id.clone()),
             },
             self.now,
         );
-        let prompt = prompt(heard, said, &session.id, text);
+        let prompt = Prompt {
+            session_id: session.id.clone(),
+            ..prompt
+        };
         let activity = desk::prompt_of(clock::fresh_id("act_"), &prompt, None, self.now);
-        let changes = desk::begun(&session, Some(activity), true, Some(&prompt.event_id));
-        Ok(Some(changes))
+        Ok(desk::begun(&session, Some(activity), true, reply_to))
+    }
+
+    /// What is said to an agent, without its call or the command before it.
+    fn without_call(&self, said: &Said) -> String {
+        let calls: Vec<&str> = (self.config.agents.keys())
+            .map(|agent| self.config.call_of(agent))
+            .collect();
+        let body = said.body.as_str();
+        let bot = Bot::default();
+        match desk::command(said, self.commands, &bot) {
+            Some(Command::New { text, .. }) => text.to_owned(),
+            _ => reply::addressed(body, &calls)
+                .map_or(body, |(_, rest)| rest)
+                .to_owned(),
+        }
     }
 
     /// The agent that people call like that.
@@ -312,15 +434,9 @@ impl Hearing<'_> {
 
     /// What the agents are called that may work in a room.
     fn calls(&self, batch: &Batch, heard: &Heard) -> Vec<String> {
-        let names = batch.names.get(&heard.room_id);
-        let names: Vec<&str> = names.into_iter().flatten().map(String::as_str).collect();
-        let here = self
-            .config
-            .agents
-            .iter()
-            .filter(|(_, config)| config.may_ask_in(&heard.room_id, &names));
-        here.map(|(id, _)| self.config.call_of(id).to_owned())
-            .collect()
+        let agents = self.config.agents.keys();
+        let here = agents.filter(|agent| self.works_in(agent, heard, batch));
+        here.map(|id| self.config.call_of(id).to_owned()).collect()
     }
 
     /// The sessions of a room that the bot was removed from are over.
@@ -332,15 +448,17 @@ impl Hearing<'_> {
     }
 }
 
-fn prompt(heard: &Heard, said: &Said, session_id: &str, body: &str) -> Prompt {
+/// What a person says, to a session that is still to be named.
+fn prompt(heard: &Heard, said: &Said, body: &str) -> Prompt {
     Prompt {
-        session_id: session_id.to_owned(),
+        session_id: String::new(),
         body: body.to_owned(),
         author: Author {
             user_id: heard.sender.user_id.clone(),
             display_name: heard.sender.display_name.clone(),
         },
-        event_id: heard.event_id.clone(),
+        room_id: heard.room_id.clone(),
+        event_id: desk::message_id(heard, said).to_owned(),
         thread: said.thread.clone(),
         answer: None,
     }

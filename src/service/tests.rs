@@ -11,6 +11,7 @@ mod hearing;
 mod moving;
 mod outcomes;
 mod restarting;
+mod sessions;
 mod talking;
 mod waiting;
 

@@ -209,6 +209,7 @@ fn prompt(body: &str) -> Prompt {
             user_id: "@mira:x.org".to_owned(),
             display_name: Some("Mira".to_owned()),
         },
+        room_id: ROOM.to_owned(),
         event_id: "$said".to_owned(),
         thread: Some(ROOT.to_owned()),
         answer: None,

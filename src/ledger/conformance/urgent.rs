@@ -18,6 +18,7 @@ super::cases![
     without_a_webhook_nothing_is_urgent,
     only_what_was_never_tried_is_withdrawn,
     what_was_sent_under_a_key_is_found_by_its_kind,
+    what_was_not_sent_to_a_room_is_taken_out_of_it,
 ];
 
 fn tell(ledger: &mut dyn Ledger, agent: &str, session: &str, word: &str, urgent: bool) {
@@ -193,4 +194,43 @@ fn what_was_sent_under_a_key_is_found_by_its_kind(ledger: &mut dyn Ledger) {
     sent(ledger);
     let second = found(ledger, SendKind::Connect, &one);
     assert!(second.is_some() && second != first);
+}
+
+fn what_was_not_sent_to_a_room_is_taken_out_of_it(ledger: &mut dyn Ledger) {
+    let (one, act) = (Key::of_session("s1"), Key::new("session:s1", "act"));
+    send(ledger, &one, SendKind::Root, "sent");
+    sent(ledger);
+    for (key, kind, body) in [
+        (&one, SendKind::InThread, "tried"),
+        (&act, SendKind::InThread, "untried"),
+        (&one, SendKind::Notice, "of another kind"),
+        (&Key::of_session("s2"), SendKind::InThread, "another's"),
+        (&one, SendKind::Root, "root"),
+    ] {
+        send(ledger, key, kind, body);
+    }
+    let elsewhere = SendDraft {
+        room_id: "!elsewhere".to_owned(),
+        key: one.clone(),
+        also: Vec::new(),
+        kind: SendKind::InThread,
+        content: json!({ "body": "elsewhere" }),
+    };
+    ledger.send(&elsewhere, NOON).unwrap();
+    let (row, _) = ledger.next_sending(ROOM, NOON).unwrap().unwrap();
+    assert!(ledger.mark_attempted(row.seq, NOON).unwrap());
+    let kinds = [SendKind::Root, SendKind::InThread];
+    let taken = ledger.take_unsent(ROOM, &one.origin, &kinds).unwrap();
+    let bodies: Vec<&str> = taken
+        .iter()
+        .map(|draft| draft.content["body"].as_str().unwrap())
+        .collect();
+    assert_eq!(bodies, ["tried", "untried", "root"]);
+    assert_eq!(taken[1].key, act);
+    // Whatever comes of what was tried, it is not this row's any more.
+    assert!(!ledger.mark_sent(row.seq, "$late").unwrap());
+    assert_eq!(ledger.take_unsent(ROOM, &one.origin, &kinds).unwrap(), []);
+    assert_eq!(sent(ledger), ["of another kind", "another's"]);
+    let (row, _) = ledger.next_sending("!elsewhere", NOON).unwrap().unwrap();
+    assert_eq!(row.draft, elsewhere);
 }

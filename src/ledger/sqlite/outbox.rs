@@ -221,6 +221,25 @@ impl Outbox for SqliteLedger {
         Ok(changed > 0)
     }
 
+    fn take_unsent(
+        &mut self,
+        room_id: &str,
+        origin: &str,
+        kinds: &[SendKind],
+    ) -> Result<Vec<SendDraft>, LedgerError> {
+        let words: Vec<&str> = kinds.iter().map(|kind| kind.word()).collect();
+        let sql = format!(
+            "UPDATE outbox SET state = 'dropped', last_error = 'the room was upgraded'
+             WHERE room_id = ?1 AND origin = ?2 AND state = 'pending'
+                 AND kind IN (SELECT value FROM json_each(?3)) RETURNING {COLUMNS}"
+        );
+        let params = params![room_id, origin, to_json("kinds", &words)?];
+        let mut taken = self.all(&sql, params, Stored::from_row)?;
+        taken.sort_unstable_by_key(|row| row.seq);
+        let read = |row: Stored| row.read().map(|sending| sending.draft);
+        taken.into_iter().map(read).collect()
+    }
+
     fn sent_as(&mut self, kind: SendKind, key: &Key) -> Result<Option<String>, LedgerError> {
         let found: Option<Option<String>> = self.first(
             "SELECT event_id FROM outbox
