@@ -83,7 +83,13 @@ pub fn apply(
             Change::Send(draft)
                 if draft.kind == SendKind::ConnectOver
                     && ledger.withdraw_unsent(SendKind::Connect, &draft.key)? => {}
-            Change::Send(draft) => ledger.send(draft, now)?,
+            Change::Send(draft) => {
+                // Only the newest is worth showing: what waited for its room would come all at once.
+                if draft.kind == SendKind::RootEdit {
+                    ledger.withdraw_unsent(SendKind::RootEdit, &draft.key)?;
+                }
+                ledger.send(draft, now)?;
+            }
             Change::SayOnce {
                 user_id,
                 what,

@@ -309,3 +309,15 @@ async fn everything_is_there_after_a_restart() {
     let over = house.session(&thread).await;
     assert_eq!(over.end_reason(), Some(EndReason::Stopped));
 }
+
+#[tokio::test]
+async fn a_chatty_agent_in_a_room_that_is_away_is_one_edit_when_it_is_back() {
+    let mut house = House::start().await;
+    let thread = house.begun("builder").await;
+    for minute in 1..=20 {
+        let said = of("thought", &format!("step {minute}"));
+        house.act("builder", &thread, &said).await.unwrap();
+        house.later(minute * 60_000).await;
+    }
+    assert_eq!(kinds(&house.post().await), [SendKind::RootEdit]);
+}
