@@ -1,13 +1,13 @@
 use super::*;
 
 /// What a listener has read so far.
-struct Listener {
+pub(super) struct Listener {
     response: Response,
     read: String,
 }
 
 impl Listener {
-    async fn open(api: &Api, query: &str, last_event_id: Option<&str>) -> Self {
+    pub(super) async fn open(api: &Api, query: &str, last_event_id: Option<&str>) -> Self {
         let mut request = api.request(Method::GET, &format!("/v1/events{query}"));
         if let Some(id) = last_event_id {
             request = request.header("Last-Event-ID", id);
@@ -24,7 +24,7 @@ impl Listener {
     }
 
     /// The next frame, or `None` when the stream has ended.
-    async fn frame(&mut self) -> Option<String> {
+    pub(super) async fn frame(&mut self) -> Option<String> {
         loop {
             if let Some((frame, rest)) = self.read.split_once("\n\n") {
                 let frame = frame.to_owned();

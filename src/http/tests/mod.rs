@@ -8,6 +8,7 @@ mod deliveries;
 mod elicitations;
 mod events;
 mod health;
+mod sessions;
 mod waiting;
 
 use std::sync::Arc;
