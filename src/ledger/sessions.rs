@@ -79,13 +79,6 @@ pub trait Sessions {
     /// The first prompt of a session.
     fn first_prompt(&mut self, session_id: &str) -> Result<Option<Activity>, LedgerError>;
 
-    /// The session of a room to which this message was said, if one was.
-    fn session_told(
-        &mut self,
-        room_id: &str,
-        event_id: &str,
-    ) -> Result<Option<Session>, LedgerError>;
-
     /// The question of a session that is queued or open.
     fn question_of(&mut self, session_id: &str) -> Result<Option<Elicitation>, LedgerError>;
 

@@ -363,9 +363,6 @@ impl Hearing<'_> {
             return Ok(changes);
         }
         let command = desk::command(said, self.commands, bot);
-        if let Some((session, said)) = self.put_right(heard, said, command.as_ref())? {
-            return self.said_to_session(heard, &said, &session, rules, bot);
-        }
         if let Some(command) = &command
             && let Some(changes) = self.session_command(heard, said, command, rules, bot, batch)?
         {

@@ -94,38 +94,6 @@ impl Hearing<'_> {
         Ok(Some(changes))
     }
 
-    /// The session that a message began which is put right now, and what it says to it: the edit of
-    /// a first line begins no other session.
-    pub(super) fn put_right(
-        &mut self,
-        heard: &Heard,
-        said: &Said,
-        command: Option<&Command<'_>>,
-    ) -> Result<Option<(Session, Said)>, LedgerError> {
-        let Some(replaces) = said.replaces.as_ref().filter(|_| said.thread.is_none()) else {
-            return Ok(None);
-        };
-        let words = match command {
-            // It began nothing: to whom it is said is found by what it replies to.
-            None if said.in_reply_to.is_some() => return Ok(None),
-            None => {
-                let agents = self.config.agents.keys();
-                let calls: Vec<&str> = agents.map(|agent| self.config.call_of(agent)).collect();
-                reply::addressed(&said.body, &calls).map_or(said.body.as_str(), |(_, rest)| rest)
-            }
-            Some(Command::New { text, .. }) => text,
-            Some(_) => return Ok(None),
-        };
-        let session = self.ledger.session_told(&heard.room_id, replaces)?;
-        Ok(session.map(|session| {
-            let said = Said {
-                body: words.to_owned(),
-                ..said.clone()
-            };
-            (session, said)
-        }))
-    }
-
     /// What follows from what is said to a session.
     pub(super) fn said_to_session(
         &mut self,
@@ -417,6 +385,8 @@ impl Hearing<'_> {
         let bot = Bot::default();
         match desk::command(said, self.commands, &bot) {
             Some(Command::New { text, .. }) => text.to_owned(),
+            // A reply is said to whom it replies to, whatever it begins with.
+            _ if said.in_reply_to.is_some() => body.to_owned(),
             _ => reply::addressed(body, &calls)
                 .map_or(body, |(_, rest)| rest)
                 .to_owned(),

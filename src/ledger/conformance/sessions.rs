@@ -20,7 +20,6 @@ super::cases![
     a_session_is_due_when_the_desk_says_so,
     what_was_said_is_read_in_order_a_page_at_a_time,
     the_first_prompt_is_found_however_late_it_came,
-    a_session_is_found_by_what_was_said_to_it_in_its_room_alone,
     the_question_of_a_session_is_the_one_that_waits,
     a_direct_room_is_noted_and_replaced,
     a_session_is_watched_while_it_lives,
@@ -329,28 +328,6 @@ fn the_first_prompt_is_found_however_late_it_came(ledger: &mut dyn Ledger) {
         .unwrap();
     assert_eq!(ledger.first_prompt("sess_1").unwrap(), Some(first));
     assert_eq!(ledger.first_prompt("sess_2").unwrap(), None);
-}
-
-fn a_session_is_found_by_what_was_said_to_it_in_its_room_alone(ledger: &mut dyn Ledger) {
-    let told = stored(ledger, session("sess_1"));
-    stored(ledger, session("sess_2"));
-    for (id, event_id) in [
-        ("act_1", Some("$first")),
-        ("act_2", Some("$second")),
-        ("act_3", None),
-    ] {
-        let prompt = Activity {
-            event_id: event_id.map(str::to_owned),
-            ..said(id, ActivityType::Prompt)
-        };
-        ledger.record("sess_1", &prompt).unwrap();
-    }
-    let mut session_of =
-        |room_id: &str, event_id: &str| ledger.session_told(room_id, event_id).unwrap();
-    assert_eq!(session_of(ROOM, "$first"), Some(told.clone()));
-    assert_eq!(session_of(ROOM, "$second"), Some(told));
-    assert_eq!(session_of(ROOM, "$third"), None);
-    assert_eq!(session_of("!other", "$first"), None);
 }
 
 fn the_question_of_a_session_is_the_one_that_waits(ledger: &mut dyn Ledger) {

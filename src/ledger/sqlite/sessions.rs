@@ -205,20 +205,6 @@ impl Sessions for SqliteLedger {
         first.map(|json| from_json("activity", &json)).transpose()
     }
 
-    fn session_told(
-        &mut self,
-        room_id: &str,
-        event_id: &str,
-    ) -> Result<Option<Session>, LedgerError> {
-        Ok(self
-            .sessions(
-                "WHERE room_id = ?1
-                     AND id IN (SELECT session_id FROM activities WHERE event_id = ?2)",
-                [room_id, event_id],
-            )?
-            .pop())
-    }
-
     fn question_of(&mut self, session_id: &str) -> Result<Option<Elicitation>, LedgerError> {
         let origin = Key::of_session(session_id).origin;
         Ok(self

@@ -211,3 +211,19 @@ async fn what_is_redacted_in_another_room_changes_nothing_here() {
         .await;
     assert_eq!(house.heard_in("builder", &thread).await.len(), 1);
 }
+
+#[tokio::test]
+async fn the_edit_of_a_reply_stays_as_it_was_written() {
+    let mut house = House::start().await;
+    let thread = house.begun("builder").await;
+    let first = to(&thread.root, mira("$m1", "tester: what do you say?"));
+    let then = to(&thread.root, mira("$m2", "tester: what do you think?"));
+    house.hear(vec![first, editing("$m1", then)]).await;
+    assert_eq!(
+        house.heard_in("builder", &thread).await[1..],
+        [
+            "prompted: tester: what do you say?",
+            "prompted: tester: what do you think?"
+        ]
+    );
+}
