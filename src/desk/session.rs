@@ -1,23 +1,21 @@
 //! What happens in a session, and what follows.
 
+mod asking;
+mod timing;
+
 use serde_json::Value;
 
-use super::change::{Change, EventDraft, SendDraft, SendKind, card, close, taken};
-use crate::clock::Millis;
-use crate::contract::CardOption;
-use crate::contract::signals::{self, Asks};
-use crate::elicitation::{Answer, Answerers, Elicitation, Key, Question, State};
-use crate::prose::{self, Place};
-use crate::session::{
-    Activity, ActivityType, Author, Connecting, EndReason, Session, Signal, Status, event,
-};
+pub use asking::QuestionPlace;
+use asking::asks;
+pub use timing::{session_due, session_tick};
 
-/// How long a session that is to stop waits for its agent's last word.
-pub const LAST_WORD_WITHIN: Millis = 60_000;
-/// How long an active session may be silent before it counts as stale.
-pub const STALE_AFTER: Millis = 30 * 60_000;
-/// How long an agent may take for its first word before the room is told that it does.
-pub const FIRST_WORD_WITHIN: Millis = 10_000;
+use super::change::{Change, EventDraft, SendDraft, SendKind, close, taken};
+use crate::clock::Millis;
+use crate::contract::signals;
+use crate::elicitation::{Answer, Elicitation, Key, State};
+use crate::prose::{self, Place};
+use crate::session::{Activity, ActivityType, Author, EndReason, Session, Signal, Status, event};
+
 /// The root of a session is edited no more often than this.
 pub const BETWEEN_EDITS: Millis = 2_000;
 
@@ -217,120 +215,6 @@ pub fn acted(
     Ok((activity, changes))
 }
 
-/// What a question needs to know of its room.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct QuestionPlace {
-    /// The tag it gets there.
-    pub tag: String,
-    /// Whether another question is open there.
-    pub others_open: bool,
-}
-
-/// What an agent asks in its session, shown in the room.
-fn asks(
-    session: &Session,
-    next: &mut Session,
-    said: &signals::Activity,
-    activity: &Activity,
-    connect: Option<String>,
-    place: QuestionPlace,
-    now: Millis,
-) -> Vec<Change> {
-    match &said.asks {
-        Asks::Nothing => prose::session_message(&said.body)
-            .into_iter()
-            .map(|content| Change::Send(draft(session, SendKind::InThread, content)))
-            .collect(),
-        Asks::Select(choices) => {
-            let options = choices
-                .iter()
-                .map(|choice| CardOption::new(choice.value.as_str(), choice.shown()));
-            let question = select(
-                session,
-                &said.body,
-                options.collect(),
-                activity,
-                place.tag,
-                now,
-            );
-            let card = card(&question, place.others_open);
-            vec![Change::Ask {
-                elicitation: Box::new(question),
-                card,
-            }]
-        }
-        Asks::Auth(wanted) => {
-            let Some(room_id) = connect else {
-                return Vec::new();
-            };
-            let request =
-                prose::connect_request(&session.agent_name, &wanted.provider_name, &wanted.url);
-            let asked =
-                prose::connect_asked(&wanted.user_id, &session.agent_name, &wanted.provider_name);
-            next.connecting = Some(Connecting {
-                room_id: room_id.clone(),
-                activity: activity.id.clone(),
-                provider: wanted.provider_name.clone(),
-            });
-            vec![
-                Change::Send(SendDraft {
-                    room_id,
-                    key: Key::new(Key::of_session(&session.id).origin, activity.id.as_str()),
-                    also: Vec::new(),
-                    kind: SendKind::Connect,
-                    content: request,
-                }),
-                Change::Send(draft(session, SendKind::InThread, asked)),
-            ]
-        }
-    }
-}
-
-/// The question of a `select`: any text answers it, and comes back as it was written.
-fn select(
-    session: &Session,
-    body: &str,
-    options: Vec<CardOption>,
-    activity: &Activity,
-    tag: String,
-    now: Millis,
-) -> Elicitation {
-    Elicitation {
-        question: Question {
-            key: Key::new(Key::of_session(&session.id).origin, activity.id.as_str()),
-            asked_by: session.agent.clone(),
-            routed_to: None,
-            asker_name: Some(session.agent_name.clone()),
-            room_id: session.room_id.clone(),
-            thread: session.root.clone(),
-            prompt: body.to_owned(),
-            options,
-            abridged: false,
-            free_text: true,
-            decline: None,
-            answerers: Answerers::default(),
-            mention: Vec::new(),
-            board_id: None,
-            card_id: None,
-            run_id: Some(session.id.clone()),
-            stage_key: None,
-            card_title: session.title.clone(),
-            deep_link: None,
-            metadata: None,
-            asked_at: None,
-            created_at: now,
-            expires_at: None,
-        },
-        tag,
-        state: State::Queued,
-        event_id: None,
-        visible: false,
-        closed_at: None,
-        reason: None,
-        answer: None,
-    }
-}
-
 /// What follows from what a person says to a session. `open` is its question that waits for an
 /// answer.
 pub fn prompted(
@@ -440,47 +324,6 @@ pub fn untitled(session: &Session, now: Millis) -> Vec<Change> {
         title: None,
         ..session.clone()
     };
-    shown_anew(session, next, now)
-}
-
-/// When something is to be done about a session by itself.
-pub fn session_due(session: &Session) -> Option<Millis> {
-    let silence = (!session.heard && !session.silent && session.status == Status::Active)
-        .then(|| session.created_at.saturating_add(FIRST_WORD_WITHIN));
-    let end = match session.status {
-        Status::Stopping => Some(session.updated_at.saturating_add(LAST_WORD_WITHIN)),
-        Status::Active => Some(session.updated_at.saturating_add(STALE_AFTER)),
-        _ => None,
-    };
-    let own = silence
-        .into_iter()
-        .chain(end)
-        .filter(|_| !session.has_ended());
-    own.chain(session.edit_at).min()
-}
-
-/// What is to be done about a session by itself, now.
-pub fn session_tick(session: &Session, now: Millis) -> Vec<Change> {
-    let passed = |since: Millis, span: Millis| now >= since.saturating_add(span);
-    let mut next = session.clone();
-    if !session.has_ended() {
-        match session.status {
-            Status::Stopping if passed(session.updated_at, LAST_WORD_WITHIN) => {
-                next.status = Status::Complete;
-                next.ended_at = Some(now);
-            }
-            Status::Active if passed(session.updated_at, STALE_AFTER) => {
-                next.status = Status::Stale;
-            }
-            Status::Active if !session.heard && passed(session.created_at, FIRST_WORD_WITHIN) => {
-                next.silent = true;
-            }
-            _ => {}
-        }
-    }
-    if next == *session && session.edit_at.is_none_or(|at| at > now) {
-        return Vec::new();
-    }
     shown_anew(session, next, now)
 }
 

@@ -7,7 +7,9 @@ mod timing;
 
 use serde_json::json;
 
+use super::timing::STALE_AFTER;
 use super::*;
+use crate::contract::signals::Asks;
 use crate::ledger::{EventDraft, SendDraft};
 
 const ROOM: &str = "!deploys:x.org";
