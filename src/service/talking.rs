@@ -317,15 +317,22 @@ impl Hearing<'_> {
                     && may_answer(&heard.sender, rules, &question.answerers).is_ok()
             })
             .collect();
+        let directed = Said {
+            body: rest.to_owned(),
+            mentions_bot: true,
+            ..said.clone()
+        };
         if !asked.is_empty() {
-            let directed = Said {
-                body: rest.to_owned(),
-                mentions_bot: true,
-                ..said.clone()
-            };
             return Ok(Some(desk::judge(
                 heard, &directed, &asked, rules, bot, self.now,
             )));
+        }
+        // What it asks in plain words is a question as well, where it cannot be another.
+        let mut waiting = self.ledger.living_in(&heard.room_id)?;
+        waiting.retain(|session| session.agent == agent && session.status == Status::AwaitingInput);
+        if let [session] = waiting.as_slice() {
+            let changes = self.said_to_session(heard, &directed, session, rules, bot)?;
+            return Ok(Some(changes));
         }
         if !self.works_in(&agent, heard, batch) {
             return Ok(None);

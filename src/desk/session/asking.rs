@@ -64,16 +64,21 @@ pub(super) fn asks(
                 activity: activity.id.clone(),
                 provider: wanted.provider_name.clone(),
             });
-            vec![
-                Change::Send(SendDraft {
-                    room_id,
-                    key: Key::new(Key::of_session(&session.id).origin, activity.id.as_str()),
-                    also: Vec::new(),
-                    kind: SendKind::Connect,
-                    content: request,
-                }),
-                Change::Send(draft(session, SendKind::InThread, asked)),
-            ]
+            // What the agent says of it is for everybody in the room, and stays away from the link.
+            let mut changes = vec![Change::Send(SendDraft {
+                room_id,
+                key: Key::new(Key::of_session(&session.id).origin, activity.id.as_str()),
+                also: Vec::new(),
+                kind: SendKind::Connect,
+                content: request,
+            })];
+            let said = prose::session_message(&said.body)
+                .into_iter()
+                .chain([asked]);
+            changes.extend(
+                said.map(|content| Change::Send(draft(session, SendKind::InThread, content))),
+            );
+            changes
         }
     }
 }

@@ -53,7 +53,8 @@ async fn the_link_is_shown_to_the_right_person_alone_and_goes_away_with_the_next
             .await;
         let request_id = request["event_id"].as_str().unwrap().to_owned();
         assert!(newest(&request).contains("GitHub"));
-        team.in_thread(&session, "GitHub").await;
+        team.in_thread(&session, "to open the pull request").await;
+        team.in_thread(&session, "I asked").await;
         if next == "thought" {
             team.builder
                 .says(&session, "thought", "Connected, going on.")

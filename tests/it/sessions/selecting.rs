@@ -152,3 +152,24 @@ async fn ten_options_are_all_in_the_prose_and_answerable() {
     let told = team.builder.told(before, "prompted").await;
     assert_eq!(told.json["agent_activity"]["content"]["body"], "colour-10");
 }
+
+#[tokio::test]
+async fn a_question_in_plain_words_is_answered_by_the_agents_name_too() {
+    let team = Team::new().await;
+    let session = team.begin("deploy the release").await;
+    team.builder
+        .says(&session, "elicitation", "Which version is it?")
+        .await;
+    team.in_thread(&session, "Which version is it?").await;
+    let before = team.builder.count();
+    team.ben
+        .send_text(&team.room, "builder: the one of yesterday")
+        .await
+        .unwrap();
+    let told = team.builder.told(before, "prompted").await;
+    assert_eq!(
+        told.json["agent_activity"]["content"]["body"],
+        "the one of yesterday"
+    );
+    assert_eq!(told.json["agent_session"]["id"], id(&session));
+}
