@@ -27,6 +27,12 @@ pub fn millis(duration: Duration) -> Millis {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 
+/// How long it is until then, at most `at_most`; nothing when it has passed.
+pub fn until(then: Millis, at_most: Duration) -> Duration {
+    let left = u64::try_from(then.saturating_sub(now())).unwrap_or(0);
+    Duration::from_millis(left).min(at_most)
+}
+
 /// A fresh identifier: the prefix and a ULID of this moment, for example `elc_01J…`.
 pub fn fresh_id(prefix: &str) -> String {
     let time = u64::try_from(now()).unwrap_or(0);

@@ -8,18 +8,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use super::{BoardClient, Given, NoCredential, People};
-use crate::clock::{self, Millis};
+use crate::clock;
 use crate::contract::board::Verdict;
 use crate::crash;
 use crate::delivery::backoff;
 use crate::elicitation::{Key, Outcome};
-use crate::ledger::{LedgerError, Note, Submission};
+use crate::ledger::{self, LedgerError, Note, Submission};
 use crate::service::Service;
 
 /// The counter of answers handed in, by `board` and `outcome`: `retried`, or how it ended.
@@ -64,6 +62,7 @@ impl Clerk {
         mut stopping: watch::Receiver<bool>,
     ) -> Result<(), LedgerError> {
         let origin = Key::of_board(&self.board, "").origin;
+        let mine = |note: &Note| matches!(note, Note::Submission(of) if *of == origin);
         // Listening begins before reading: what is committed in between is seen by one or the other.
         let mut notes = self.service.book().notes();
         let mut calls: JoinSet<(i64, Result<(), LedgerError>)> = JoinSet::new();
@@ -79,7 +78,7 @@ impl Clerk {
                     });
                 }
             }
-            let sleep = next.map_or(AT_LEAST_EVERY, until);
+            let sleep = next.map_or(AT_LEAST_EVERY, |at| clock::until(at, AT_LEAST_EVERY));
             tokio::select! {
                 Some(done) = calls.join_next() => {
                     // A task that panics is a bug that must not go unseen.
@@ -87,7 +86,7 @@ impl Clerk {
                     in_hand.remove(&seq);
                     outcome?;
                 }
-                open = woken(&mut notes, &origin) => if !open { return Ok(()) },
+                open = ledger::woken(&mut notes, mine) => if !open { return Ok(()) },
                 () = tokio::time::sleep(sleep) => {}
                 _ = stopping.wait_for(|&stopping| stopping) => break,
             }
@@ -206,23 +205,4 @@ fn tried(verdict: Verdict, submission: &Submission) -> Tried {
         Verdict::NotAllowed { code } => Outcome::Refused { code },
         Verdict::Failed { why, retry_after } => return Tried::Failed { why, retry_after },
     })
-}
-
-/// Waits until there may be an answer for this origin. `false` when the ledger is closed.
-async fn woken(notes: &mut Receiver<Note>, origin: &str) -> bool {
-    loop {
-        match notes.recv().await {
-            Ok(Note::Submission(of)) if of == origin => return true,
-            Ok(_) => {}
-            // Some notes were missed; this board's may be among them.
-            Err(RecvError::Lagged(_)) => return true,
-            Err(RecvError::Closed) => return false,
-        }
-    }
-}
-
-/// How long it is until then, at most [`AT_LEAST_EVERY`].
-fn until(then: Millis) -> Duration {
-    let wait = u64::try_from(then.saturating_sub(clock::now())).unwrap_or(0);
-    Duration::from_millis(wait).min(AT_LEAST_EVERY)
 }

@@ -101,7 +101,7 @@ impl Courier {
                             !delivery.urgent && !in_hand.contains(&delivery.event.key.id)
                         };
                         ready.extend(due.into_iter().filter(free));
-                        sleep = next.map_or(AT_LEAST_EVERY, until);
+                        sleep = next.map_or(AT_LEAST_EVERY, |at| clock::until(at, AT_LEAST_EVERY));
                     }
                     Err(LedgerError::Closed) => break,
                     Err(error) => {
@@ -161,7 +161,10 @@ impl Courier {
         let now = clock::now();
         let due = move |ledger: &mut dyn Ledger| ledger.urgent_due(&agent, now, 2 * PARALLEL);
         match self.book.read(due).await {
-            Ok((due, next)) => (due, next.map_or(AT_LEAST_EVERY, until)),
+            Ok((due, next)) => (
+                due,
+                next.map_or(AT_LEAST_EVERY, |at| clock::until(at, AT_LEAST_EVERY)),
+            ),
             Err(error) => {
                 self.complain(&error);
                 (Vec::new(), LEDGER_PAUSE)
@@ -247,12 +250,6 @@ impl Courier {
             self.agent
         );
     }
-}
-
-/// How long it is until then, at most [`AT_LEAST_EVERY`].
-fn until(then: Millis) -> Duration {
-    let wait = u64::try_from(then.saturating_sub(clock::now())).unwrap_or(0);
-    Duration::from_millis(wait).min(AT_LEAST_EVERY)
 }
 
 #[cfg(test)]

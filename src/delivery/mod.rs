@@ -24,14 +24,13 @@ use std::sync::Arc;
 use serde_json::json;
 use standardwebhooks::WebhookError;
 use tokio::sync::broadcast::Receiver;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
 use crate::clock;
 use crate::config::Config;
 use crate::elicitation::timestamp;
-use crate::ledger::{Book, Event, Note};
+use crate::ledger::{self, Book, Event, Note};
 use courier::Courier;
 use webhook::Hook;
 
@@ -73,15 +72,11 @@ pub fn envelope(event: &Event) -> String {
 
 /// Waits until there may be a new event for this agent. `false` when the ledger is closed.
 pub async fn woken(notes: &mut Receiver<Note>, agent: &str) -> bool {
-    loop {
-        match notes.recv().await {
-            Ok(Note::Event(origin)) if origin == agent => return true,
-            Ok(_) => {}
-            // Some notes were missed; this agent's may be among them.
-            Err(RecvError::Lagged(_)) => return true,
-            Err(RecvError::Closed) => return false,
-        }
-    }
+    ledger::woken(
+        notes,
+        |note| matches!(note, Note::Event(origin) if origin == agent),
+    )
+    .await
 }
 
 /// Delivers to every agent that has a webhook until `stopping` becomes true or its sender is gone;

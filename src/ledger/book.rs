@@ -13,6 +13,7 @@ use std::panic::resume_unwind;
 use std::sync::mpsc;
 use std::thread;
 
+use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, oneshot};
 
 use super::{Ledger, LedgerError, SqliteLedger};
@@ -47,6 +48,19 @@ pub enum Note {
     Session,
     /// There is an answer to be handed in to this origin, a board.
     Submission(String),
+}
+
+/// Waits until something is noted that is `mine`, or may be. `false` when the ledger is closed.
+pub async fn woken(notes: &mut broadcast::Receiver<Note>, mine: impl Fn(&Note) -> bool) -> bool {
+    loop {
+        match notes.recv().await {
+            Ok(note) if mine(&note) => return true,
+            Ok(_) => {}
+            // Some notes were missed; what is waited for may be among them.
+            Err(RecvError::Lagged(_)) => return true,
+            Err(RecvError::Closed) => return false,
+        }
+    }
 }
 
 /// What a job does once its transaction is committed, or could not be.

@@ -31,7 +31,7 @@ pub use announcements::{
 };
 pub use apply::{HasWebhook, apply};
 pub use boards::{Boards, Submission};
-pub use book::{Book, Note};
+pub use book::{Book, Note, woken};
 pub use inbox::{COMMANDS_WITHIN, Inbox, MOST_COMMANDS, MOST_KEPT};
 pub use outbox::{LONGEST_WAIT, Outbox};
 pub use questions::{MOST_TOLD, Questions};
