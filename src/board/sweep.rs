@@ -25,6 +25,9 @@ pub const SUBSCRIPTIONS: &str = "elicit_board_subscriptions_total";
 
 /// How soon a board that could not be read, or whose room is not ready, is looked at again first.
 const SOON: Duration = Duration::from_secs(5);
+/// So many looks at a board that is back hurry the answers that were put off: one of them may have
+/// been on its way, and in vain, while the first look was taken.
+const HURRIES: u32 = 2;
 /// How long those are gathered who ask for a look at the same time.
 const GATHER: Duration = Duration::from_millis(200);
 
@@ -68,15 +71,17 @@ impl Sweeper {
             return Ok(());
         }
         let mut failures = 0;
-        let mut was_read = true;
+        // What was put off before the start may have been put off by a board that is back by now.
+        let mut to_hurry = HURRIES;
         let mut told = Told::default();
         loop {
             let looked = self.sweep(&mut told).await?;
-            let is_read = looked != Looked::Unread;
-            if is_read && !was_read {
+            if looked == Looked::Unread {
+                to_hurry = HURRIES;
+            } else if to_hurry > 0 {
+                to_hurry -= 1;
                 self.service.board_is_back(&self.board).await?;
             }
-            was_read = is_read;
             failures = match looked {
                 Looked::InLine => 0,
                 Looked::Unread | Looked::NoRoom => failures + 1,
