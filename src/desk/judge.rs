@@ -1,13 +1,13 @@
 //! What a message means for the questions it may be about, and what follows.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::change::{Change, SendDraft, SendKind, close, last_words, taken, told};
+use super::change::{Change, SendDraft, SendKind, close, taken};
 use super::hear::{Heard, Said, Trust};
 use super::rules::{Rules, may_answer};
 use super::session::Prompt;
 use crate::clock::Millis;
-use crate::elicitation::{Answer, AnswerKind, Elicitation, Source, State, object, timestamp};
+use crate::elicitation::{Answer, AnswerKind, Elicitation, Source, State};
 use crate::prose::{self, Place, Refusal};
 use crate::reply::{self, MatchedBy, Options, Reading, TargetedBy};
 use crate::session::Author;
@@ -368,7 +368,7 @@ impl Judge<'_> {
     }
 
     /// What every answer of this message says of who gave it, and when.
-    fn answer(&self) -> Answer {
+    pub(super) fn answer(&self) -> Answer {
         Answer {
             kind: AnswerKind::Text,
             option: None,
@@ -409,7 +409,7 @@ impl Judge<'_> {
     }
 
     /// What is said to a session: of a choice its value, else the words as they are.
-    fn prompt(&self, session: Option<&str>, answer: Option<Answer>) -> Option<Change> {
+    pub(super) fn prompt(&self, session: Option<&str>, answer: Option<Answer>) -> Option<Change> {
         let chosen = answer.as_ref().and_then(|answer| answer.option.as_ref());
         let body = chosen.map_or_else(|| self.typed().trim(), |option| option.id.as_str());
         Some(Change::Prompt(Box::new(Prompt {
@@ -529,7 +529,7 @@ impl Judge<'_> {
     }
 
     /// What the person typed: the body without what their client quoted before it.
-    fn typed(&self) -> &str {
+    pub(super) fn typed(&self) -> &str {
         match self.said.in_reply_to {
             Some(_) => reply::without_fallback(&self.said.body),
             None => &self.said.body,
@@ -567,181 +567,6 @@ pub fn untrusted(heard: &Heard, rules: &Rules) -> Option<Refusal> {
         Trust::Unverified | Trust::Clear if rules.require_verified => Some(Refusal::Unverified),
         Trust::Plain | Trust::Verified | Trust::Unverified | Trust::Clear => None,
     }
-}
-
-/// What a message in a session's thread, or a reply to what stands in it, says to the session:
-/// plainly one option of the question it asks, or the words as they are. `None` for what says
-/// nothing. Whoever may not speak to it has been told so before.
-pub fn said_to_session(
-    heard: &Heard,
-    said: &Said,
-    session_id: &str,
-    open: Option<&Known>,
-    rules: &Rules,
-    bot: &Bot,
-    now: Millis,
-) -> Option<Change> {
-    let known: Vec<Known> = open
-        .filter(|open| open.elicitation.state == State::Open)
-        .map(|open| Known {
-            // Whatever of the session it points at, it is said to the question.
-            own_events: said
-                .in_reply_to
-                .iter()
-                .chain(&said.thread)
-                .cloned()
-                .collect(),
-            ..open.clone()
-        })
-        .into_iter()
-        .collect();
-    let (reading, refusals) = read_with(heard, said, &known, rules, bot, now, reply::read);
-    let judge = Judge {
-        heard,
-        said,
-        known: &known,
-        rules,
-        refusals: &refusals,
-        declining: None,
-        now,
-    };
-    if reply::is_blank(judge.typed()) {
-        return None;
-    }
-    let answer = |option: Option<usize>, matched_by, targeted_by| Answer {
-        kind: option.map_or(AnswerKind::Text, |_| AnswerKind::Option),
-        option: option.and_then(|option| known.first()?.elicitation.numbered(option)),
-        text: Some(judge.typed().to_owned()),
-        matched_by,
-        targeted_by,
-        directed: true,
-        ..judge.answer()
-    };
-    let answer = match reading {
-        Reading::Choose {
-            option,
-            matched_by,
-            targeted_by,
-            ..
-        } => Some(answer(Some(option), matched_by, targeted_by)),
-        _ => known
-            .first()
-            .map(|_| answer(None, MatchedBy::Text, TargetedBy::Thread)),
-    };
-    judge.prompt(Some(session_id), answer)
-}
-
-/// The message of an answer was edited: the answer stands, the agent is told what it says now and
-/// how that would be read.
-///
-/// An edit that is not its author's, or that could not have been the answer by the room's rules
-/// for encryption, is none.
-pub fn answer_edited(
-    answered: &Elicitation,
-    heard: &Heard,
-    said: &Said,
-    rules: &Rules,
-    bot: &Bot,
-    now: Millis,
-) -> Vec<Change> {
-    let Some(answer) = &answered.answer else {
-        return Vec::new();
-    };
-    let trusted = match heard.trust {
-        Trust::Refused => false,
-        // What was encrypted is only edited in encrypted form ("Event replacements").
-        Trust::Plain | Trust::Clear => !answer.encrypted && !rules.require_verified,
-        Trust::Unverified => !rules.require_verified,
-        Trust::Verified => true,
-    };
-    if !trusted || answer.answered_by != heard.sender.user_id || answer.text.is_none() {
-        return Vec::new();
-    }
-    let correction = json!({
-        "event_id": heard.event_id,
-        "text": said.body,
-        "reading": read_again(answered, answer, said, bot),
-        "corrected_at": timestamp(now),
-    });
-    let told = corrected(answered, "answer.edited", correction);
-    told.into_iter().collect()
-}
-
-/// How the new text of an answer would be read, were it said now in the answer's place.
-fn read_again(answered: &Elicitation, answer: &Answer, said: &Said, bot: &Bot) -> Value {
-    let options = Options::new(&answered.question.options);
-    let events = [answer.event_id.clone()];
-    let question = reply::Question {
-        open: true,
-        visible: true,
-        tag: &answered.tag,
-        options: &options,
-        free_text: answered.question.free_text,
-        declinable: false,
-        may_answer: true,
-        events: &events,
-    };
-    let message = reply::Message {
-        body: &said.body,
-        // What it was directed by is not said again in an edit.
-        thread: answer.directed.then_some(answer.event_id.as_str()),
-        mentions_bot: said.mentions_bot,
-        ..reply::Message::default()
-    };
-    let id = |&index: &usize| {
-        answered
-            .question
-            .options
-            .get(index)
-            .map(|option| &option.id)
-    };
-    match reply::read(&message, &[question], &bot.named()) {
-        Reading::Choose {
-            option, matched_by, ..
-        } => json!({ "choose": id(&option), "by": matched_by }),
-        Reading::AskOption { options, .. } => {
-            json!({ "ask": options.iter().filter_map(id).collect::<Vec<_>>() })
-        }
-        // The text itself stands beside it, and nowhere else: it may be redacted yet.
-        Reading::Text { .. } => json!({ "text": true }),
-        _ => json!({ "none": true }),
-    }
-}
-
-/// The message of an answer was redacted: the answer stands, its text is deleted here. Redacting
-/// it again changes nothing.
-pub fn answer_redacted(answered: &Elicitation, heard: &Heard, now: Millis) -> Vec<Change> {
-    let mut stripped = answered.clone();
-    let Some(answer) = &mut stripped.answer else {
-        return Vec::new();
-    };
-    if answer.text.take().is_none() {
-        return Vec::new();
-    }
-    let kind = answer.kind;
-    let correction = json!({
-        "event_id": heard.event_id,
-        "redacted_by": heard.sender.user_id,
-        "corrected_at": timestamp(now),
-    });
-    let mut changes = vec![Change::ForgetText(answered.key().clone())];
-    changes.extend(corrected(&stripped, "answer.redacted", correction));
-    // The card quotes a free text; it must not outlive its message there.
-    if kind == AnswerKind::Text {
-        changes.extend(last_words(&stripped).map(Change::Send));
-    }
-    changes
-}
-
-fn corrected(elicitation: &Elicitation, event_type: &str, correction: Value) -> Option<Change> {
-    let event = told(elicitation, event_type, || {
-        let mut body = object(elicitation);
-        if let Value::Object(fields) = &mut body {
-            fields.insert("correction".to_owned(), correction);
-        }
-        body
-    });
-    event.map(Change::Announce)
 }
 
 #[cfg(test)]

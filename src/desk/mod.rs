@@ -7,6 +7,7 @@ mod board;
 mod carried;
 mod change;
 mod command;
+mod corrections;
 mod hear;
 mod judge;
 mod rules;
@@ -22,15 +23,13 @@ pub use change::{
     move_to, read_later, unreadable,
 };
 pub use command::{command, obey};
+pub use corrections::{answer_edited, answer_redacted};
 pub use hear::{Heard, Said, Sender, Trust, What};
-pub use judge::{
-    Bot, Known, Manners, UNSEEN, answer_edited, answer_redacted, judge, message_id, place,
-    said_to_session, untrusted,
-};
+pub use judge::{Bot, Known, Manners, UNSEEN, judge, message_id, place, untrusted};
 pub use rules::{Rules, may_answer};
 pub use session::{
     ActivityRefusal, Beginning, Prompt, QuestionPlace, acted, begin, begun, deleted, prompt_of,
-    prompted, session_due, session_moved, session_tick, stopped, untitled,
+    prompted, said_to_session, session_due, session_moved, session_tick, stopped, untitled,
 };
 pub use submit::{handed_in, settled, wait_for_board, wait_is_over};
 pub use watch::{Interest, Watch, possible_tags};

@@ -1,12 +1,14 @@
 //! What happens in a session, and what follows.
 
 mod asking;
+mod saying;
 mod timing;
 
 use serde_json::Value;
 
 pub use asking::QuestionPlace;
 use asking::asks;
+pub use saying::said_to_session;
 pub use timing::{session_due, session_tick};
 
 use super::change::{Change, EventDraft, SendDraft, SendKind, close, taken};

@@ -15,7 +15,8 @@ use serde_json::json;
 use super::*;
 use crate::contract::CardOption;
 use crate::desk::{EventDraft, Sender};
-use crate::elicitation::{Answerers, Key, NumberedOption, Question};
+use crate::desk::{answer_edited, answer_redacted};
+use crate::elicitation::{Answerers, Key, NumberedOption, Question, object};
 
 const ROOM: &str = "!deploys:x.org";
 const NOW: Millis = 1_796_047_500_000;
