@@ -20,10 +20,12 @@ mod book;
 mod conformance;
 mod inbox;
 mod outbox;
+mod people;
 mod questions;
 mod records;
 mod sessions;
 mod sqlite;
+mod streams;
 
 pub use announcements::{
     Announcements, ChosenDeliveries, DeliveryCount, DeliveryState, SoughtDeliveries, Undelivered,
@@ -34,10 +36,12 @@ pub use boards::{Boards, Submission};
 pub use book::{Book, Note, woken};
 pub use inbox::{COMMANDS_WITHIN, Inbox, MOST_COMMANDS, MOST_KEPT};
 pub use outbox::{LONGEST_WAIT, Outbox};
+pub use people::{ChooseHandle, People};
 pub use questions::{MOST_TOLD, Questions};
 pub use records::{Asked, Delivery, Event, Gap, Noticed, Page, Sending, Sought, Undecrypted};
 pub use sessions::{Sessions, SoughtSessions};
 pub use sqlite::{SqliteLedger, open};
+pub use streams::{KeptLine, KeptText, StoredLine, Streams};
 
 use crate::clock::Millis;
 pub use crate::desk::{EventDraft, SendDraft, SendKind};
@@ -62,6 +66,9 @@ pub enum LedgerError {
         /// What is wrong with it.
         why: String,
     },
+    /// A handle was chosen that is another person's.
+    #[error("the handle {0} is taken")]
+    HandleTaken(String),
     /// The writer has ended; the process is stopping.
     #[error("the ledger is closed")]
     Closed,
@@ -70,8 +77,11 @@ pub enum LedgerError {
 /// One transaction's view of the ledger.
 ///
 /// All changes made through it are committed together or not at all.
-pub trait Ledger: Questions + Inbox + Outbox + Announcements + Boards + Sessions {
+pub trait Ledger:
+    Questions + Inbox + Outbox + Announcements + Boards + Sessions + Streams + People
+{
     /// Deletes closed questions, seen ids, sent rows and events from before `before`. Kept are
-    /// what is pending, deliveries that are parked, and what those need. Gives the number of rows.
+    /// what is pending, deliveries that are parked, and what those need, and everything of
+    /// [`Streams`] and [`People`]. Gives the number of rows.
     fn prune(&mut self, before: Millis) -> Result<u64, LedgerError>;
 }

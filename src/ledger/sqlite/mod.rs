@@ -4,8 +4,10 @@ mod announcements;
 mod boards;
 mod inbox;
 mod outbox;
+mod people;
 mod questions;
 mod sessions;
+mod streams;
 
 use std::fs::{File, OpenOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,6 +28,7 @@ const MIGRATIONS: &[M<'_>] = &[
     M::up(include_str!("../migrations/003_upgrades.sql")),
     M::up(include_str!("../migrations/004_boards.sql")),
     M::up(include_str!("../migrations/005_sessions.sql")),
+    M::up(include_str!("../migrations/006_streams.sql")),
 ];
 
 /// A room as `?1` and all that took its place, one after the other, as `rooms`.
@@ -59,6 +62,9 @@ pub fn open(folder: &Path) -> Result<Book, LedgerError> {
     let mut writer = SqliteLedger::connect(&path, Some(lock))?;
     writer.migrate()?;
     writer.release_claims()?;
+    // A process that died may have left in its log what it had deleted.
+    writer.forgot = true;
+    writer.clean_log();
     let reader = SqliteLedger::connect(&path, None)?;
     reader.connection.pragma_update(None, "query_only", true)?;
     Book::start(writer, reader)
