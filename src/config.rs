@@ -10,6 +10,7 @@ mod boards;
 mod check;
 mod example;
 mod read;
+mod streams;
 mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +27,7 @@ pub use boards::{
 };
 pub use example::example;
 pub use read::ConfigFault;
+pub use streams::{StreamConfig, SynapseAdminConfig};
 pub use values::{Pattern, WebhookSecrets};
 
 use crate::desk::Rules;
@@ -72,6 +74,17 @@ pub struct Config {
     #[serde(default)]
     #[schemars(extend("propertyNames" = { "format": "user-id" }, "x-key" = "@hub:example.org"))]
     pub carriers: BTreeMap<String, CarrierConfig>,
+    /// The rooms whose digests, `chat.agent-digest@1`, agents may read: by the ids of their
+    /// streams, `ags_` and a ULID.
+    #[serde(default)]
+    #[schemars(extend("propertyNames" = { "format": "stream-id" }, "x-key" = "ags_01JAB2C3D4E5F6G7H8J9K0MNPQ"))]
+    pub streams: BTreeMap<String, StreamConfig>,
+    /// The admin API of the Synapse that the bot is on. It tells digests how old an account there
+    /// is, and whether it is locked, suspended or shadow-banned. Without it an account is as old
+    /// as what is known of it.
+    #[serde(default)]
+    #[schemars(extend("x-live" = false))]
+    pub synapse_admin: Option<SynapseAdminConfig>,
 }
 
 /// `[matrix]`.
@@ -156,8 +169,9 @@ pub struct HttpConfig {
     #[serde(deserialize_with = "values::some_url")]
     #[schemars(with = "Option<String>", extend("format" = "base-url", "x-example" = "https://elicit.example.org"))]
     pub public_url: Option<Url>,
-    /// What proves the operator to the running bot: `matrix-elicit deliveries` takes it from
-    /// here, and the bot takes such commands only with it. No agent may have the same.
+    /// What proves the operator to the running bot: `matrix-elicit deliveries`, `digest` and
+    /// `streams` take it from here, and the bot takes such commands only with it. No agent may
+    /// have the same.
     #[schemars(extend("format" = "token", "x-example" = "env:ELICIT_OPERATOR_TOKEN"))]
     pub operator_token: Option<Secret>,
 }
@@ -360,7 +374,8 @@ impl Config {
     pub fn aliases(&self) -> BTreeSet<&str> {
         let agents = self.agents.values().flat_map(|agent| &agent.rooms);
         let boards = self.boards.values().filter_map(|board| board.room.as_ref());
-        let named = self.rooms.keys().chain(agents).chain(boards);
+        let streams = self.streams.values().flat_map(StreamConfig::rooms);
+        let named = self.rooms.keys().chain(agents).chain(boards).chain(streams);
         let aliases = named.filter(|name| name.starts_with('#'));
         aliases.map(String::as_str).collect()
     }
@@ -390,7 +405,16 @@ impl Config {
         });
         let boards = self.boards.iter();
         let boards = boards.flat_map(|(id, board)| board.cautions(id));
-        guessable.chain(secrets).chain(boards).collect()
+        let streams = self.streams.iter();
+        let streams = streams.filter_map(|(id, stream)| stream.caution(id));
+        let admin = self.synapse_admin.as_ref();
+        let admin = admin.and_then(SynapseAdminConfig::caution);
+        guessable
+            .chain(secrets)
+            .chain(boards)
+            .chain(streams)
+            .chain(admin)
+            .collect()
     }
 
     /// The word that people call an agent by: its `call`, else its id.

@@ -38,6 +38,7 @@ fn summary(config: &Config) -> String {
     for (count, noun) in [
         (config.boards.len(), "board"),
         (config.carriers.len(), "other carrier"),
+        (config.streams.len(), "stream"),
     ] {
         if count > 0 {
             summary.push_str(", ");
@@ -133,6 +134,27 @@ answer = "observe"
                 false,
                 "FILE:19: boards.brd_7c1f.invite: cannot be given together with room\n\
                  FILE:22: carriers.\"@hub:example.org\".answer: must be \"observe\" or \"route\"\n"
+                    .to_owned()
+            )
+        );
+    }
+
+    #[test]
+    fn a_stream_is_told_with_what_had_better_be_otherwise() {
+        let stream = r#"
+[streams.ags_01JAB2C3D4E5F6G7H8J9K0MNPQ]
+room = "!abc"
+agents = ["a"]
+min_age = "1h"
+"#;
+        assert_eq!(
+            said(&format!("{RIGHT}{stream}")),
+            (
+                true,
+                "FILE: caution: streams.ags_01JAB2C3D4E5F6G7H8J9K0MNPQ.min_age: is shorter than \
+                 24h: accounts younger than a day get into the digest, against \
+                 chat.agent-digest@1\n\
+                 FILE: ok: 2 agents, 1 webhook, 1 room with own rules, 1 stream\n"
                     .to_owned()
             )
         );

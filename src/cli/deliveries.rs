@@ -1,29 +1,21 @@
 //! `matrix-elicit deliveries list|retry|drop`: what agents have not taken, asked of
-//! the running bot, which alone may touch its ledger.
+//! the running bot.
 //!
-//! The address and the operator's token come from the bot's own configuration
-//! file. What it answers holds words of agents: none of them reaches the
-//! terminal as anything but visible characters.
+//! What it answers holds words of agents: none of them reaches the terminal as
+//! anything but visible characters.
 
-use std::fmt::Write as _;
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use anyhow::{Context as _, anyhow, bail};
+use anyhow::bail;
 use clap::{Args, Subcommand};
-use reqwest::{Client, Method, StatusCode, redirect};
+use reqwest::Method;
 use serde_json::{Value, json};
-use url::Url;
 
-use crate::config::HttpConfig;
-use crate::secret::Secret;
+use super::running::{BotArgs, RunningBot};
+use super::terminal::{cell, columns};
 
 /// The most that one page of the API holds.
 const PAGE: usize = 200;
-/// How long the bot may take to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What is done with deliveries.
 #[derive(Debug, Subcommand)]
@@ -34,20 +26,6 @@ pub enum DeliveriesCommand {
     Retry(ChoiceArgs),
     /// Give parked deliveries up for good.
     Drop(ChoiceArgs),
-}
-
-/// How the running bot is reached.
-#[derive(Debug, Args)]
-pub struct BotArgs {
-    /// The configuration file that the bot was started with.
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
-    /// Where its API is, if not where `http.listen` says.
-    #[arg(long, value_name = "URL")]
-    url: Option<Url>,
-    /// Write what the bot answers, as one line of JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 /// `deliveries list`.
@@ -125,7 +103,7 @@ async fn list(bot: &RunningBot, wanted: &ListArgs, out: &mut impl Write) -> anyh
     let mut next = None;
     let mut more = true;
     while more && deliveries.len() < wanted.limit {
-        let mut url = bot.url("");
+        let mut url = bot.url(&["deliveries"]);
         let limit = (wanted.limit - deliveries.len()).min(PAGE).to_string();
         url.query_pairs_mut()
             .append_pair("state", state)
@@ -134,7 +112,7 @@ async fn list(bot: &RunningBot, wanted: &ListArgs, out: &mut impl Write) -> anyh
             .extend_pairs(next.iter().map(|next: &String| ("cursor", next)));
         let mut page = bot.ask(Method::GET, url, None).await?;
         let Value::Array(found) = page["deliveries"].take() else {
-            bail!("{} answers what is no list of deliveries", bot.base);
+            bail!("{} answers what is no list of deliveries", bot.base());
         };
         deliveries.extend(found);
         next = page["next"].as_str().map(str::to_owned);
@@ -175,10 +153,10 @@ async fn change(wanted: &ChoiceArgs, verb: &Verb, out: &mut impl Write) -> anyho
         } => json!({ "agent": agent }),
         Choice { ids, .. } => json!({ "ids": ids }),
     };
-    let url = bot.url(&format!("/{}", verb.path));
+    let url = bot.url(&["deliveries", verb.path]);
     let outcome = bot.ask(Method::POST, url, Some(&body)).await?;
     let Some(count) = outcome[verb.done].as_u64() else {
-        bail!("{} answers something else than was asked", bot.base);
+        bail!("{} answers something else than was asked", bot.base());
     };
     if wanted.bot.json {
         writeln!(out, "{outcome}")?;
@@ -199,122 +177,6 @@ async fn change(wanted: &ChoiceArgs, verb: &Verb, out: &mut impl Write) -> anyho
         bail!("no delivery{of} is parked that could be {}", verb.said);
     }
     Ok(())
-}
-
-/// The bot that runs with a configuration.
-struct RunningBot {
-    client: Client,
-    base: String,
-    token: Secret,
-    config: PathBuf,
-}
-
-impl RunningBot {
-    fn of(wanted: &BotArgs) -> anyhow::Result<Self> {
-        let http = HttpConfig::load(&wanted.config).map_err(|faults| {
-            let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
-            anyhow!(lines.join("\n"))
-        })?;
-        let Some(token) = http.operator_token else {
-            bail!(
-                "http.operator_token is not set in {}: write \
-                 operator_token = \"env:ELICIT_OPERATOR_TOKEN\" under [http], give it what \
-                 \"openssl rand -hex 32\" prints, and start the bot again",
-                wanted.config.display()
-            );
-        };
-        let base = match &wanted.url {
-            Some(url) if matches!(url.scheme(), "http" | "https") => url.to_string(),
-            Some(_) => bail!("--url must begin with http:// or https://"),
-            None => address(http.listen)?,
-        };
-        let client = Client::builder()
-            .no_proxy()
-            // The token goes to the bot and to nobody it names.
-            .redirect(redirect::Policy::none())
-            .timeout(PATIENCE)
-            .build()
-            .context("the client cannot be made")?;
-        Ok(Self {
-            client,
-            base: base.trim_end_matches('/').to_owned(),
-            token,
-            config: wanted.config.clone(),
-        })
-    }
-
-    fn url(&self, path: &str) -> Url {
-        let url = format!("{}/v1/operator/deliveries{path}", self.base);
-        // The base was printed by a URL or is an address, and a path only makes it longer.
-        Url::parse(&url).expect("a URL with a longer path is one")
-    }
-
-    /// What the bot answers, if it does what it was asked to.
-    async fn ask(&self, method: Method, url: Url, body: Option<&Value>) -> anyhow::Result<Value> {
-        let mut request = self
-            .client
-            .request(method, url)
-            .bearer_auth(self.token.expose());
-        if let Some(body) = body {
-            request = request.json(body);
-        }
-        let response = request.send().await.map_err(|error| self.silence(error))?;
-        let status = response.status();
-        let text = response.text().await.map_err(|error| self.silence(error))?;
-        let answer: Value = serde_json::from_str(&text).unwrap_or_default();
-        if status == StatusCode::OK && answer.is_object() {
-            return Ok(answer);
-        }
-        Err(refusal(&self.base, &self.config, status, &answer))
-    }
-
-    fn silence(&self, error: reqwest::Error) -> anyhow::Error {
-        if error.is_connect() {
-            return anyhow!(
-                "nothing answers at {}; is the bot running? (matrix-elicit run --config {})",
-                self.base,
-                self.config.display()
-            );
-        }
-        if error.is_timeout() {
-            let seconds = PATIENCE.as_secs();
-            return anyhow!("{} did not answer within {seconds} s", self.base);
-        }
-        anyhow::Error::from(error.without_url()).context(format!("{} does not answer", self.base))
-    }
-}
-
-/// Why the bot did not do it.
-fn refusal(base: &str, config: &Path, status: StatusCode, answer: &Value) -> anyhow::Error {
-    let error = &answer["error"];
-    let (Some(code), Some(message)) = (error["code"].as_str(), error["message"].as_str()) else {
-        return anyhow!("what answers at {base} is no matrix-elicit: HTTP {status}");
-    };
-    let config = config.display();
-    match code {
-        "UNAUTHORIZED" => anyhow!(
-            "the bot at {base} does not take http.operator_token of {config}; was it started with \
-             another one?"
-        ),
-        "NO_OPERATOR_TOKEN" => anyhow!(
-            "the bot at {base} was started without http.operator_token; start it again with {config}"
-        ),
-        "NOT_FOUND" => anyhow!("the bot at {base} does not know this command; is it older?"),
-        _ => anyhow!("the bot at {base} says: {}", plain(message)),
-    }
-}
-
-/// Where a bot that listens there is reached from its own machine.
-fn address(listen: SocketAddr) -> anyhow::Result<String> {
-    if listen.port() == 0 {
-        bail!("http.listen leaves the port open: say with --url where the bot is");
-    }
-    let ip = match listen.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    Ok(format!("http://{}", SocketAddr::new(ip, listen.port())))
 }
 
 /// The deliveries in columns, with a head.
@@ -340,44 +202,7 @@ fn table(deliveries: &[Value], pending: bool) -> String {
         row.push(cell(&one["last_error"]));
         rows.push(row);
     }
-    let width = |column: usize| {
-        let widths = rows.iter().map(|row| row[column].chars().count());
-        widths.max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            // Writing into a string does not fail.
-            let _ = write!(line, "{cell:<width$}  ");
-        }
-        text.push_str(line.trim_end());
-        text.push('\n');
-    }
-    text
-}
-
-fn cell(value: &Value) -> String {
-    match value {
-        Value::Null => "-".to_owned(),
-        Value::String(text) => plain(text),
-        other => other.to_string(),
-    }
-}
-
-/// A text whose characters are all to be seen: no line break, no colour, nothing that turns the
-/// direction of what follows.
-fn plain(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for character in text.chars() {
-        if matches!(character, '\'' | '"' | '\\') {
-            plain.push(character);
-        } else {
-            plain.extend(character.escape_debug());
-        }
-    }
-    plain
+    columns(&rows)
 }
 
 /// A span of time in its largest unit.

@@ -3,8 +3,14 @@
 pub mod check;
 pub mod deliveries;
 pub mod demo;
+pub mod digest;
 pub mod read;
 pub mod run;
+mod running;
+#[cfg(test)]
+mod stand;
+pub mod streams;
+mod terminal;
 pub mod validate;
 
 use std::io::{self, IsTerminal as _, Write as _};
@@ -13,6 +19,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tracing_subscriber::EnvFilter;
+
+use crate::contract::schema::Contract;
 
 /// An agent asks, people in a Matrix room answer by typing, the agent gets the answer.
 #[derive(Debug, Parser)]
@@ -41,11 +49,25 @@ enum Command {
     /// Look at what agents have not taken, and try it again: asked of the running bot.
     #[command(subcommand)]
     Deliveries(deliveries::DeliveriesCommand),
-    /// Tell every fault of a card (JSON).
+    /// Show what a room said, as an agent is told it: asked of the running bot.
+    Digest(digest::DigestArgs),
+    /// Say who is left out of the digests of a room for a while: told to the running bot.
+    #[command(subcommand)]
+    Streams(streams::StreamsCommand),
+    /// Tell every fault of a card or a digest (JSON).
     Validate {
-        /// The file with the card; `-` reads standard input.
+        /// The file with it; `-` reads standard input.
         #[arg(value_name = "FILE")]
         file: String,
+        /// The contract that it should keep: `dev.superpipeline.elicitation`, the card, or
+        /// `chat.agent-digest@1`, the digest.
+        #[arg(
+            long = "as",
+            value_name = "CONTRACT",
+            value_parser = validate::contract,
+            default_value = Contract::Card.name()
+        )]
+        contract: Contract,
     },
     /// Tell how replies are read: lines of {"options","text","directed"} on standard input.
     Read,
@@ -83,7 +105,16 @@ fn dispatch(command: Command) -> anyhow::Result<ExitCode> {
         Command::Deliveries(command) => runtime()?
             .block_on(deliveries::run(command, &mut io::stdout().lock()))
             .map(|()| ExitCode::SUCCESS),
-        Command::Validate { file } => Ok(exit(validate::run(&file, &mut io::stdout().lock())?)),
+        Command::Digest(wanted) => runtime()?
+            .block_on(digest::run(wanted, &mut io::stdout().lock()))
+            .map(|()| ExitCode::SUCCESS),
+        Command::Streams(command) => runtime()?
+            .block_on(streams::run(command, &mut io::stdout().lock()))
+            .map(|()| ExitCode::SUCCESS),
+        Command::Validate { file, contract } => {
+            let valid = validate::run(&file, contract, &mut io::stdout().lock())?;
+            Ok(exit(valid))
+        }
         Command::Read => {
             read::run(io::stdin().lock(), io::stdout().lock()).map(|()| ExitCode::SUCCESS)
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use url::{Host, Url};
+use url::Url;
 
 use super::example::{in_order, toml_key};
 use super::values;
@@ -65,7 +65,7 @@ impl BoardConfig {
     pub(super) fn cautions(&self, id: &str) -> Vec<String> {
         let key = format!("boards.{}", toml_key(id));
         let mut cautions = Vec::new();
-        if is_open_to_readers(&self.base_url) {
+        if values::is_open_to_readers(&self.base_url) {
             cautions.push(format!(
                 "{key}.base_url: tokens go to another machine unencrypted; use https"
             ));
@@ -84,13 +84,13 @@ impl BoardConfig {
             }
         }
         if let Some(assertion) = &self.people.assertion
-            && is_open_to_readers(&assertion.url)
+            && values::is_open_to_readers(&assertion.url)
         {
             cautions.push(format!(
                 "{key}.people.assertion.url: tokens go to another machine unencrypted; use https"
             ));
         }
-        if self.people.dev.is_some() && !is_loopback(&self.base_url) {
+        if self.people.dev.is_some() && !values::is_loopback(&self.base_url) {
             cautions.push(format!(
                 "{key}.people.dev: proves nothing to a board on another machine; use bearer or assertion"
             ));
@@ -181,17 +181,4 @@ pub enum CarrierAnswer {
     Observe,
     /// The agent that asks is told.
     Route,
-}
-
-fn is_open_to_readers(url: &Url) -> bool {
-    url.scheme() == "http" && !is_loopback(url)
-}
-
-fn is_loopback(url: &Url) -> bool {
-    match url.host() {
-        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }

@@ -68,6 +68,7 @@ pub(super) fn faults(document: &Document) -> Vec<Found> {
     calls(&document.value, &mut found);
     boards(&document.value, &mut found);
     carriers(&document.value, &mut found);
+    streams(&document.value, &mut found);
     found
 }
 
@@ -307,5 +308,40 @@ fn carriers(config: &Value, found: &mut Vec<Found>) {
         let message = "is the bot's own account; a carrier is another one";
         let pointer = pointer_to("/carriers", bot);
         found.push(Found::new(pointer, Kind::Value, message));
+    }
+}
+
+/// A stream is a room of its own, and is read by agents that there are.
+fn streams(config: &Value, found: &mut Vec<Found>) {
+    let mut taken: HashMap<&str, &str> = HashMap::new();
+    for (id, stream) in config["streams"].as_object().into_iter().flatten() {
+        let own = pointer_to("/streams", id);
+        if let Some(room) = stream["room"].as_str() {
+            if let Some(other) = taken.get(room) {
+                let other = example::toml_key(other);
+                let message = format!("is the room of streams.{other} as well");
+                found.push(Found::new(pointer_to(&own, "room"), Kind::Value, message));
+            } else {
+                taken.insert(room, id);
+            }
+        }
+        for (at, agent) in stream["agents"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .enumerate()
+        {
+            let Some(agent) = agent.as_str() else {
+                continue;
+            };
+            if values::complaint("agent-id", agent).is_none()
+                && config["agents"].get(agent).is_none()
+            {
+                // Its table may be what could not be read.
+                let pointer = pointer_to(&pointer_to(&own, "agents"), &at.to_string());
+                let message = "is none of [agents]";
+                found.push(Found::new(pointer, Kind::Missing, message));
+            }
+        }
     }
 }

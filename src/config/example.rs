@@ -14,7 +14,7 @@ const WIDTH: usize = 88;
 
 const HEADER: &str = "\
 # The configuration of matrix-elicit. This file is generated from the documented types in
-# src/config.rs and src/config/boards.rs, and names every key there is.
+# src/config.rs and the folder beside it, and names every key there is.
 #
 # A line that begins with # and no space is a setting: take the # away to set it. It shows
 # the default, or, where it says \"Not set by default\", an example.
@@ -28,7 +28,7 @@ const HEADER: &str = "\
 pub fn example() -> String {
     let mut text = HEADER.to_owned();
     for (name, schema) in properties(schema().as_value()) {
-        section(&mut text, name, schema, true);
+        section(&mut text, name, schema, schema["x-live"] != false);
     }
     text
 }

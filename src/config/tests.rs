@@ -4,6 +4,7 @@ mod boards;
 mod example;
 mod http;
 mod rules;
+mod streams;
 
 fn env(name: &str) -> Option<String> {
     let value = match name {
@@ -16,6 +17,7 @@ fn env(name: &str) -> Option<String> {
         "BOARD_PUSH_SECRET" => "0123456789abcdef push",
         "MIRA_TOKEN" => "0123456789abcdef-mira",
         "ASSERTION_TOKEN" => "0123456789abcdef-assertion",
+        "SYNAPSE_ADMIN_TOKEN" => "an-admin's-token",
         "SHORT" => "hunter2",
         "SPACED" => "hunter 2",
         "EMPTY" => "",
@@ -75,6 +77,8 @@ fn the_least_configuration_gets_its_defaults() {
             agents: BTreeMap::new(),
             boards: BTreeMap::new(),
             carriers: BTreeMap::new(),
+            streams: BTreeMap::new(),
+            synapse_admin: None,
         }
     );
     assert_eq!(
@@ -207,7 +211,7 @@ matrix_user = "bot"
 webhook.url = "https://example.org"
 webhook.secret = []
 
-[streams.x]
+[stream.x]
 "##;
     assert_eq!(
         faults(text),
@@ -244,7 +248,7 @@ webhook.secret = []
             "config.toml:42: agents.agt_2.token: is the same as agents.\"a b\".token; each needs its own",
             "config.toml:43: agents.agt_2.matrix_user: must be a user id like \"@ada:example.org\"",
             "config.toml:45: agents.agt_2.webhook.secret: is an empty list",
-            "config.toml:47: streams: is not known",
+            "config.toml:47: stream: is not known; did you mean streams?",
         ]
     );
 }

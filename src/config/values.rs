@@ -5,19 +5,21 @@
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use url::Url;
+use url::{Host, Url};
 
+use crate::contract::digest::is_stream_id;
 use crate::secret::Secret;
 use crate::span::parse_span;
 
 /// Every format that [`complaint`] knows.
-pub(super) const FORMATS: [&str; 17] = [
+pub(super) const FORMATS: [&str; 19] = [
     "http-url",
     "base-url",
     "user-id",
@@ -35,6 +37,8 @@ pub(super) const FORMATS: [&str; 17] = [
     "board-id",
     "filled",
     "header",
+    "stream-id",
+    "day-span",
 ];
 
 /// How to come by a token that nobody guesses.
@@ -124,6 +128,17 @@ pub(super) fn complaint(format: &str, text: &str) -> Option<String> {
             is_webhook_secret(text),
             "must be \"whsec_\" and at most 64 bytes in base64; \"openssl rand -base64 32\" makes good ones",
         ),
+        "stream-id" => (
+            is_stream_id(text),
+            "must be \"ags_\" and a ULID: 26 digits and capital letters, without I, L, O and U",
+        ),
+        "day-span" => match parse_span(text) {
+            Ok(span) => (
+                span <= Duration::from_hours(24),
+                "must not be longer than 24h",
+            ),
+            Err(error) => return Some(error.to_string()),
+        },
         "span" => return parse_span(text).err().map(|error| error.to_string()),
         // An unknown format is a slip in this crate; a test goes through all there are.
         _ => (true, ""),
@@ -207,6 +222,21 @@ pub(super) fn is_short_secret(text: &str) -> bool {
 fn webhook_key(text: &str) -> Option<Vec<u8>> {
     let encoded = text.strip_prefix(WEBHOOK_SECRET_PREFIX)?;
     STANDARD.decode(encoded).ok()
+}
+
+/// Whether what is sent there can be read on the way.
+pub(super) fn is_open_to_readers(url: &Url) -> bool {
+    url.scheme() == "http" && !is_loopback(url)
+}
+
+/// Whether it stays on this machine.
+pub(super) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name.eq_ignore_ascii_case("localhost"),
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
 }
 
 /// The server name of a user id: what follows the first colon.
@@ -345,7 +375,7 @@ mod tests {
 
     /// What a format takes, and what it refuses.
     #[rustfmt::skip]
-    const SAMPLES: [(&str, &[&str], &[&str]); 18] = [
+    const SAMPLES: [(&str, &[&str], &[&str]); 20] = [
         ("http-url", &["https://example.org", "http://127.0.0.1:8008/base", "https://[::1]/"],
             &["", "example.org", "ftp://example.org", "https://", "https://me@example.org", "https://:pw@example.org", "file:///etc"]),
         ("base-url", &["https://example.org", "http://[::1]:8080/base/"],
@@ -369,6 +399,12 @@ mod tests {
         ("token", &["0123456789abcdef", "short"], &["", "0123456789 abcdef", "0123456789abcdé"]),
         ("webhook-secret", &["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_c2hvcnQ="],
             &["", "whsec_", "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_!fKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"]),
+        ("stream-id", &["ags_01JAB2C3D4E5F6G7H8J9K0MNPQ", "ags_00000000000000000000000000", "ags_ZZZZZZZZZZZZZZZZZZZZZZZZZZ"],
+            &["", "ags_", "01JAB2C3D4E5F6G7H8J9K0MNPQ", "agent:ags_01JAB2C3D4E5F6G7H8J9K0MNPQ", "ags_01JAB2C3D4E5F6G7H8J9K0MNP",
+                "ags_01JAB2C3D4E5F6G7H8J9K0MNPQ0", "ags_01jab2c3d4e5f6g7h8j9k0mnpq", "ags_01JAB2C3D4E5F6G7H8J9K0MNPI",
+                "ags_01JAB2C3D4E5F6G7H8J9K0MNPL", "ags_01JAB2C3D4E5F6G7H8J9K0MNPO", "ags_01JAB2C3D4E5F6G7H8J9K0MNPU",
+                "ags_01JAB2C3D4E5F6G7H8J9K0MNPQ\n", "ags_01JAB2C3D4E5F6G7H8J9K0MNé"]),
+        ("day-span", &["24h", "1d", "86400", "1440m", "1s"], &["", "soon", "0s", "86401", "25h", "2d"]),
         ("span", &["30d", "5"], &["", "soon", "0s"]),
     ];
 

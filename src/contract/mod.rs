@@ -2,10 +2,11 @@
 //!
 //! Types, their readers and their schemas, and nothing else. Every contract has a
 //! JSON Schema that is embedded in the binary ([`schema`]) and a Rust type that gives
-//! the same verdict ([`card`]).
+//! the same verdict ([`card`], [`digest`]).
 
 pub mod board;
 pub mod card;
+pub mod digest;
 pub mod listed;
 pub mod schema;
 pub mod signals;
@@ -14,6 +15,9 @@ use serde::{Deserialize, Serialize};
 
 /// The content key under which a card rides inside a prose message.
 pub const CARD_KEY: &str = "dev.superpipeline.elicitation";
+
+/// The name of the contract that a digest for an agent keeps.
+pub const DIGEST_CONTRACT: &str = "chat.agent-digest@1";
 
 /// One option of a question. Its *number* is its place in the list, from 1.
 ///

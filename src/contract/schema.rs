@@ -13,22 +13,40 @@ use jsonschema::paths::{Location, LocationSegment};
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
+use super::digest::MOMENT_RULE;
+use crate::clock::read_timestamp;
+
 /// A contract whose schema is embedded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Contract {
     /// The card, `dev.superpipeline.elicitation`.
     Card,
+    /// The digest, `chat.agent-digest@1`.
+    AgentDigest,
 }
 
 impl Contract {
     /// Every contract there is.
-    pub const ALL: [Self; 1] = [Self::Card];
+    pub const ALL: [Self; 2] = [Self::Card, Self::AgentDigest];
 
-    /// The name of the contract, which for what rides in a Matrix event is also its
-    /// content key.
+    /// The name of the contract.
     pub fn name(self) -> &'static str {
         match self {
             Self::Card => super::CARD_KEY,
+            Self::AgentDigest => super::DIGEST_CONTRACT,
+        }
+    }
+
+    /// The contract of this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| known.name() == name)
+    }
+
+    /// The key under which it rides in the content of a Matrix event, if it does.
+    pub fn content_key(self) -> Option<&'static str> {
+        match self {
+            Self::Card => Some(super::CARD_KEY),
+            Self::AgentDigest => None,
         }
     }
 
@@ -36,13 +54,16 @@ impl Contract {
     pub fn schema_text(self) -> &'static str {
         match self {
             Self::Card => include_str!("../../schemas/matrix/dev.superpipeline.elicitation.json"),
+            Self::AgentDigest => include_str!("../../schemas/chat/agent-digest.v1.json"),
         }
     }
 
     fn compiled(self) -> &'static Compiled {
         static CARD: LazyLock<Compiled> = LazyLock::new(|| Compiled::new(Contract::Card));
+        static DIGEST: LazyLock<Compiled> = LazyLock::new(|| Compiled::new(Contract::AgentDigest));
         match self {
             Self::Card => &CARD,
+            Self::AgentDigest => &DIGEST,
         }
     }
 }
@@ -77,6 +98,16 @@ pub struct Fault {
     pub message: String,
 }
 
+impl Fault {
+    fn of_schema(path: String, error: &ValidationError<'_>) -> Self {
+        Self {
+            path,
+            layer: Layer::Schema,
+            message: wording(error),
+        }
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}: {}", self.path, self.layer, self.message)
@@ -95,7 +126,7 @@ pub fn validate_at(contract: Contract, value: &Value, root: &str) -> Vec<Fault> 
     let mut faults: Vec<Fault> = compiled
         .validator
         .iter_errors(value)
-        .map(|error| schema_fault(&error, root))
+        .flat_map(|error| schema_faults(&error, root))
         .collect();
     for path in &compiled.unique_by {
         faults.extend(repeats(value, path, root));
@@ -114,7 +145,12 @@ impl Compiled {
         // has compiled it once: `every_embedded_schema_compiles`.
         let schema: Value =
             serde_json::from_str(contract.schema_text()).expect("the embedded schema is JSON");
-        let validator = jsonschema::draft202012::new(&schema).expect("and a valid schema");
+        // A moment is what our own readers take for one.
+        let validator = jsonschema::draft202012::options()
+            .should_validate_formats(true)
+            .with_format("date-time", |text: &str| read_timestamp(text).is_some())
+            .build(&schema)
+            .expect("and a valid schema");
         let unique_by = schema["x-uniqueBy"]
             .as_array()
             .into_iter()
@@ -128,17 +164,23 @@ impl Compiled {
     }
 }
 
-fn schema_fault(error: &ValidationError<'_>, root: &str) -> Fault {
-    let mut path = dotted(error.instance_path(), root);
-    // Named is the property that is missing rather than the object that lacks it.
-    if let ValidationErrorKind::Required { property } = error.kind() {
-        push_key(&mut path, property.as_str().unwrap_or_default());
-    }
-    Fault {
-        path,
-        layer: Layer::Schema,
-        message: wording(error),
-    }
+/// The faults of one error: each property that is missing or not known is one of its own, rather
+/// than the object around it.
+fn schema_faults(error: &ValidationError<'_>, root: &str) -> Vec<Fault> {
+    let path = dotted(error.instance_path(), root);
+    let keys: Vec<&str> = match error.kind() {
+        ValidationErrorKind::Required { property } => vec![property.as_str().unwrap_or_default()],
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            unexpected.iter().map(String::as_str).collect()
+        }
+        _ => return vec![Fault::of_schema(path, error)],
+    };
+    let faults = keys.into_iter().map(|key| {
+        let mut path = path.clone();
+        push_key(&mut path, key);
+        Fault::of_schema(path, error)
+    });
+    faults.collect()
 }
 
 fn wording(error: &ValidationError<'_>) -> String {
@@ -155,12 +197,24 @@ fn wording(error: &ValidationError<'_>) -> String {
             let found = type_name(error.instance());
             format!("must be of type {expected}, is {found}")
         }
+        ValidationErrorKind::AdditionalProperties { .. } => "is not known".to_owned(),
         ValidationErrorKind::Minimum { limit } => format!("must be at least {limit}"),
+        ValidationErrorKind::Maximum { limit } => format!("must be at most {limit}"),
         ValidationErrorKind::MinLength { limit } => {
             format!("must have at least {}", counted(*limit, "character"))
         }
         ValidationErrorKind::MaxItems { limit } => {
             format!("must have at most {}", counted(*limit, "item"))
+        }
+        ValidationErrorKind::MaxLength { limit } => {
+            format!("must have at most {}", counted(*limit, "character"))
+        }
+        ValidationErrorKind::Pattern { pattern } => format!("must match {pattern}"),
+        ValidationErrorKind::Format { .. } => MOMENT_RULE.to_owned(),
+        ValidationErrorKind::Enum { options } => {
+            let words = options.as_array().into_iter().flatten();
+            let words: Vec<String> = words.map(Value::to_string).collect();
+            format!("must be one of {}", words.join(", "))
         }
         _ => error.masked_with("the value").to_string(),
     }
@@ -171,7 +225,7 @@ fn counted(count: u64, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
-fn type_name(value: &Value) -> &'static str {
+pub(super) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
@@ -208,7 +262,7 @@ pub(crate) fn push_key(path: &mut String, key: &str) {
     }
 }
 
-fn push_index(path: &mut String, at: usize) {
+pub(super) fn push_index(path: &mut String, at: usize) {
     path.push_str(&["[", &at.to_string(), "]"].concat());
 }
 

@@ -11,5 +11,7 @@ mod outcome;
 pub use model::{
     Answer, AnswerKind, Answerers, Elicitation, Key, NumberedOption, Question, Source, State,
 };
-pub use object::{card, object, timestamp};
+pub use object::{card, object};
 pub use outcome::{Outcome, SETTLED};
+
+pub use crate::clock::timestamp;

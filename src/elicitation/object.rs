@@ -2,22 +2,10 @@
 //! same in every response, event and webhook.
 
 use serde_json::{Value, json};
-use time::OffsetDateTime;
-use time::macros::format_description;
 
 use super::{AnswerKind, Elicitation, NumberedOption};
-use crate::clock::Millis;
+use crate::clock::timestamp;
 use crate::contract::card::{Card, CardError};
-
-/// A time as RFC 3339 in UTC with milliseconds: `2026-03-01T09:30:00.000Z`.
-pub fn timestamp(at: Millis) -> String {
-    let shape =
-        format_description!("[year]-[month]-[day]T[hour]:[minute]:[second].[subsecond digits:3]Z");
-    OffsetDateTime::from_unix_timestamp_nanos(i128::from(at) * 1_000_000)
-        .ok()
-        .and_then(|time| time.format(&shape).ok())
-        .unwrap_or_else(|| "1970-01-01T00:00:00.000Z".to_owned())
-}
 
 /// The card as it rides in the room: the first four options, and sensible
 /// words where the asker named no board, card, run or stage.

@@ -1,90 +1,25 @@
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
-
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{HeaderMap, Uri};
 use clap::Parser;
 use tokio::net::TcpListener;
 
+use super::super::stand::{self, Line, refused};
 use super::*;
 
 #[derive(Debug, Parser)]
-struct Line {
+struct Arguments {
     #[command(subcommand)]
     command: DeliveriesCommand,
 }
 
-/// Something in the bot's place: remembers what it was asked, and answers as it is told.
-#[derive(Clone, Default)]
-struct Stand {
-    asked: Arc<Mutex<Vec<String>>>,
-    answers: Arc<Mutex<VecDeque<(u16, String)>>>,
-}
-
-impl Stand {
-    fn answering(answers: impl IntoIterator<Item = (u16, Value)>) -> Self {
-        let answers = answers.into_iter();
-        let answers = answers.map(|(status, answer)| (status, answer.to_string()));
-        Self {
-            answers: Arc::new(Mutex::new(answers.collect())),
-            ..Self::default()
-        }
-    }
-
-    fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
-    }
-
-    /// Runs a command against it; what it wrote, or how it failed.
-    async fn run(&self, words: &str) -> (String, Result<(), String>) {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let listen = listener.local_addr().unwrap();
-        let routes = Router::new().fallback(take).with_state(self.clone());
-        let serving = tokio::spawn(async move { axum::serve(listener, routes).await });
-        let http = format!("[http]\nlisten = \"{listen}\"\noperator_token = \"the-token\"\n");
-        let (out, result) = with_config(&http, words).await;
-        serving.abort();
-        let stand = format!("http://{listen}");
-        (out, result.map_err(|error| error.replace(&stand, "BOT")))
+impl Line for Arguments {
+    async fn run(self, out: &mut Vec<u8>) -> anyhow::Result<()> {
+        run(self.command, out).await
     }
 }
 
-async fn take(
-    State(stand): State<Stand>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Bytes,
-) -> (StatusCode, String) {
-    assert_eq!(headers["authorization"], "Bearer the-token");
-    let body = String::from_utf8(body.to_vec()).unwrap();
-    let asked = format!("{method} {uri} {body}");
-    stand
-        .asked
-        .lock()
-        .unwrap()
-        .push(asked.trim_end().to_owned());
-    let answer = stand.answers.lock().unwrap().pop_front();
-    let (status, text) = answer.unwrap_or((500, "nothing more to say".to_owned()));
-    (StatusCode::from_u16(status).unwrap(), text)
-}
+type Stand = stand::Stand<Arguments>;
 
-/// Runs a command with this configuration.
 async fn with_config(config: &str, words: &str) -> (String, Result<(), String>) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("config.toml");
-    std::fs::write(&file, config).unwrap();
-    let name = file.display().to_string();
-    let words = words.split_whitespace().map(str::to_owned);
-    let words = ["deliveries".to_owned()].into_iter().chain(words);
-    let words = words.chain(["--config".to_owned(), name.clone()]);
-    let line = Line::try_parse_from(words).unwrap();
-    let mut out = Vec::new();
-    let result = run(line.command, &mut out).await;
-    let result = result.map_err(|error| format!("{error:#}").replace(&name, "FILE"));
-    (String::from_utf8(out).unwrap(), result)
+    stand::with_config::<Arguments>(config, words).await
 }
 
 fn delivery(id: &str) -> Value {
@@ -93,11 +28,6 @@ fn delivery(id: &str) -> Value {
         "state": "parked", "timestamp": "2026-11-30T20:46:00Z", "age_seconds": 90_000,
         "attempts": 12, "next_try": null, "last_error": "HTTP 503",
     })
-}
-
-fn refused(status: u16, code: &str, message: &str) -> (u16, Value) {
-    let error = json!({ "code": code, "message": message });
-    (status, json!({ "error": error }))
 }
 
 #[tokio::test]
@@ -321,25 +251,10 @@ async fn without_a_token_nobody_is_asked() {
 }
 
 #[test]
-fn one_listens_everywhere_and_is_reached_at_home() {
-    let at = |listen: &str| address(listen.parse().unwrap()).map_err(|error| error.to_string());
-    for (listen, reached) in [
-        ("127.0.0.1:8470", "http://127.0.0.1:8470"),
-        ("0.0.0.0:80", "http://127.0.0.1:80"),
-        ("[::]:8470", "http://[::1]:8470"),
-        ("192.0.2.7:8470", "http://192.0.2.7:8470"),
-    ] {
-        assert_eq!(at(listen), Ok(reached.to_owned()));
-    }
-    let open = "http.listen leaves the port open: say with --url where the bot is";
-    assert_eq!(at("127.0.0.1:0"), Err(open.to_owned()));
-}
-
-#[test]
 fn exactly_one_way_of_choosing_is_taken() {
     let takes = |words: &str| {
         let words = format!("deliveries {words} --config c");
-        Line::try_parse_from(words.split_whitespace()).is_ok()
+        Arguments::try_parse_from(words.split_whitespace()).is_ok()
     };
     for sound in ["retry evt_1 evt_2", "retry --agent a", "drop --all"] {
         assert!(takes(sound), "{sound}");

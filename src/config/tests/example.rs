@@ -17,32 +17,39 @@ fn uncommented() -> String {
     lines.join("\n")
 }
 
-fn without(text: &str, key: &str) -> String {
+/// Without one key of one table.
+fn without(text: &str, header: &str, key: &str) -> String {
     let prefix = format!("{key} = ");
-    text.lines()
-        .filter(|line| !line.starts_with(&prefix))
-        .fold(String::new(), |text, line| text + line + "\n")
+    without_lines(text, header, |line| line.starts_with(&prefix))
 }
 
 /// Without a table, its header and its keys.
 fn without_table(text: &str, header: &str) -> String {
+    without_lines(text, header, |_| true)
+}
+
+fn without_lines(text: &str, header: &str, goes: impl Fn(&str) -> bool) -> String {
     let mut inside = false;
     text.lines()
         .filter(|line| {
             if line.starts_with('[') {
                 inside = *line == format!("[{header}]");
             }
-            !inside
+            !(inside && goes(line))
         })
         .fold(String::new(), |text, line| text + line + "\n")
 }
+
+const BOARD: &str = "boards.brd_7c1f";
+const PEOPLE: &str = "boards.brd_7c1f.people";
 
 const ASSERTION: &str = "boards.brd_7c1f.people.assertion";
 const DEV: &str = "boards.brd_7c1f.people.dev";
 
 /// Everything set, except what something else excludes: the first way of each choice counts.
 fn all_that_goes_together() -> String {
-    let all = without(&without(&uncommented(), "access_token"), "room");
+    let all = without(&uncommented(), "matrix", "access_token");
+    let all = without(&all, BOARD, "room");
     without_table(&without_table(&all, ASSERTION), DEV)
 }
 
@@ -67,12 +74,15 @@ fn the_example_works_as_it_is_and_with_everything_set() {
     let config = read_example(&example());
     assert_eq!(config.agents.len(), 1);
     assert!(config.matrix.password.is_some());
+    assert_eq!(config.synapse_admin, None);
 
     let config = read_example(&all_that_goes_together());
     assert_eq!(config.rooms.len(), 1);
     assert!(config.agents["agt_31d0"].webhook.is_some());
     assert!(config.boards["brd_7c1f"].people.bearer.is_some());
     assert_eq!(config.carriers.len(), 1);
+    assert_eq!(config.streams.len(), 1);
+    assert!(config.synapse_admin.is_some());
 }
 
 #[test]
@@ -93,8 +103,8 @@ fn the_example_shows_every_way_of_a_choice_and_each_works() {
         ]
     );
 
-    let all = without(&without(&all, "password"), "invite");
-    let all = without(&without(&all, "encrypted"), "bearer");
+    let all = without(&without(&all, "matrix", "password"), BOARD, "invite");
+    let all = without(&without(&all, BOARD, "encrypted"), PEOPLE, "bearer");
     let board = |text: &str| read_example(text).boards.remove("brd_7c1f").unwrap();
     let asserted = board(&without_table(&all, DEV));
     assert_eq!(asserted.room.as_deref(), Some("#release:example.org"));
@@ -166,6 +176,9 @@ fn the_example_shows_true_defaults() {
     let board = &shown.boards["brd_7c1f"];
     assert_eq!(board.sweep, BoardConfig::default_sweep());
     assert!(!board.encrypted && !board.free_text);
+    let stream = &shown.streams["ags_01JAB2C3D4E5F6G7H8J9K0MNPQ"];
+    assert_eq!(stream.keep, StreamConfig::default_keep());
+    assert_eq!(stream.min_age, StreamConfig::default_min_age());
     let carrier = &shown.carriers["@hub:example.org"];
     assert!(!carrier.notices && !carrier.react);
     let (least, shown) = (least.answers_for("!x", &[]), shown.answers_for("!x", &[]));

@@ -8,18 +8,26 @@ fn shown(faults: &[Fault]) -> Vec<String> {
 
 #[test]
 fn every_embedded_schema_compiles() {
-    for contract in Contract::ALL {
-        assert_eq!(
-            contract.compiled().unique_by,
-            ["options[].id"],
-            "{}",
-            contract.name()
-        );
+    let stated: [(&str, &[&str]); 2] = [
+        ("dev.superpipeline.elicitation", &["options[].id"]),
+        ("ChatAgentDigest", &[]),
+    ];
+    for (contract, (title, unique_by)) in Contract::ALL.into_iter().zip(stated) {
+        assert_eq!(contract.compiled().unique_by, unique_by, "{title}");
         // The validator's own reading of the draft is strict about the document.
         let schema: Value = serde_json::from_str(contract.schema_text()).unwrap();
         assert!(jsonschema::meta::validate(&schema).is_ok());
-        assert_eq!(schema["title"], contract.name());
+        assert_eq!(schema["title"], title);
+        // Of all formats there is a rule for this one.
+        let formats = contract.schema_text().matches("\"format\"").count();
+        let moments = contract
+            .schema_text()
+            .matches("\"format\": \"date-time\"")
+            .count();
+        assert_eq!(formats, moments, "{title}");
+        assert_eq!(Contract::of_name(contract.name()), Some(contract));
     }
+    assert_eq!(Contract::of_name("chat.agent-digest@2"), None);
 }
 
 #[test]
