@@ -546,11 +546,13 @@ fn schema_and_reader_give_the_same_verdict_in_the_same_words_on_thousands_of_dig
 
 #[test]
 fn whatever_is_made_is_valid_and_is_read_again_as_itself() {
-    let text = || prop_oneof![4 => ".{0,12}", 1 => "\\PC{190,205}"];
+    let long = |most: usize| (most - 1..=most + 1).prop_map(|count| "\u{1d11e}".repeat(count));
+    let text = |most| prop_oneof![4 => ".{0,12}", 1 => long(most)];
     let handle = prop_oneof!["[a-z0-9_]{1,4}", "\\PC{0,3}"];
     let kind = prop::sample::select(&ItemKind::ALL[..]);
     let repeated = prop::option::of(0_u64..3);
-    let item = (text(), handle, text(), kind, any::<u64>(), repeated);
+    let (name, what) = (text(MAX_DISPLAY_NAME), text(MAX_WHAT));
+    let item = (name, handle, what, kind, any::<u64>(), repeated);
     let item = item.prop_map(|(name, handle, what, kind, upvotes, repeated)| {
         DigestItem::new(Who::new(name, handle)?, what, kind, upvotes, repeated)
     });
@@ -560,11 +562,11 @@ fn whatever_is_made_is_valid_and_is_read_again_as_itself() {
         stream,
         prop::option::of(moment()),
         moment(),
-        proptest::collection::vec(item, 0..24),
+        proptest::collection::vec(item, 0..14),
         (0..1_600_u32, any::<bool>()),
     );
     let made = std::cell::Cell::new(0_u32);
-    runner(2_000)
+    runner(1_000)
         .run(
             &given,
             |(stream, since, until, items, (chars, truncated))| {
@@ -580,5 +582,5 @@ fn whatever_is_made_is_valid_and_is_read_again_as_itself() {
             },
         )
         .unwrap();
-    assert!(made.get() > 500, "{made:?}");
+    assert!(made.get() > 300, "{made:?}");
 }
