@@ -10,7 +10,7 @@ use divan::counter::ItemsCount;
 use matrix_elicit::contract::CardOption;
 use matrix_elicit::desk::{self, Ask, Asker, Change};
 use matrix_elicit::elicitation::{Elicitation, State};
-use matrix_elicit::ledger::{self, Book, Ledger, LedgerError};
+use matrix_elicit::ledger::{self, Book, KeptLine, KeptText, Ledger, LedgerError};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -187,4 +187,47 @@ fn taking_in_a_sync_response(bencher: Bencher) {
                 ledger.set_sync_token(&open.key().id)
             });
         });
+}
+
+/// What a room said in one very full day, as a digest reads it: each line with one vote.
+#[divan::bench(args = [1_000, 100_000], sample_count = 10, sample_size = 1)]
+fn reading_the_lines_of_a_day(bencher: Bencher, lines: usize) {
+    let desk = Desk::new();
+    let room = "!room:example.org";
+    desk.write(move |ledger| {
+        for (n, stamp) in (0..lines).zip(NOON..) {
+            let event_id = format!("$line_{n}");
+            let body = format!("could you run the tests once more, please? ({n})");
+            let kept = KeptLine {
+                room_id: room.to_owned(),
+                sender: format!("@person_{}:example.org", n % 5_000),
+                stamp,
+                sent_at: stamp,
+                emote: false,
+                in_reply_to: None,
+                replied_to: None,
+                mentions: Vec::new(),
+                text: KeptText {
+                    event_id: event_id.clone(),
+                    sent_at: stamp,
+                    prepared: Some(format!("{{\"what\":\"{body}\",\"kind\":\"question\"}}")),
+                    key: Some(body.clone()),
+                    body,
+                },
+                event_id: event_id.clone(),
+            };
+            assert!(ledger.keep_line(&kept)?);
+            let voter = format!("@person_{}:example.org", (n + 1) % 5_000);
+            assert!(ledger.vote(room, &format!("$vote_{n}"), &event_id, &voter, stamp)?);
+        }
+        Ok(())
+    });
+    bencher.counter(ItemsCount::new(lines)).bench_local(|| {
+        let read = desk
+            .book
+            .read(move |ledger| ledger.lines(room, None, i64::MAX));
+        let read = desk.runtime.block_on(read).expect("the lines");
+        assert_eq!(read.len(), lines);
+        read
+    });
 }

@@ -25,6 +25,8 @@ mod files;
 #[cfg(test)]
 mod killed;
 #[cfg(test)]
+mod lines;
+#[cfg(test)]
 mod tests;
 
 /// The most requests that share one transaction.

@@ -399,7 +399,7 @@ async fn what_was_to_be_delivered_before_there_were_sessions_is_and_is_not_urgen
 }
 
 /// Whether a text stands in any of the ledger's files.
-fn holds(folder: &TempDir, text: &str) -> bool {
+pub(super) fn holds(folder: &TempDir, text: &str) -> bool {
     std::fs::read_dir(folder.path()).unwrap().any(|file| {
         let bytes = std::fs::read(file.unwrap().path()).unwrap();
         let mut parts = bytes.windows(text.len());

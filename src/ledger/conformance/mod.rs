@@ -3,16 +3,20 @@
 //! Each case gets a ledger of its own, empty and inside one transaction.
 
 mod announcements;
+mod arrival;
 mod boards;
 mod carried;
 mod forgetting;
 mod inbox;
 mod outbox;
 mod parked;
+mod people;
 mod prune;
 mod questions;
 pub(super) mod sessions;
 mod settling;
+pub(super) mod streams;
+mod unsaid;
 mod upgrades;
 mod urgent;
 
@@ -59,6 +63,10 @@ pub(super) fn suite(open: &dyn Fn() -> Box<dyn Ledger>) {
         sessions::CASES,
         forgetting::CASES,
         urgent::CASES,
+        streams::CASES,
+        unsaid::CASES,
+        people::CASES,
+        arrival::CASES,
     ]
     .concat()
     .into_iter()
