@@ -75,7 +75,7 @@ struct Choice {
 pub async fn run(command: DeliveriesCommand, out: &mut impl Write) -> anyhow::Result<()> {
     match command {
         DeliveriesCommand::List(arguments) => {
-            let bot = RunningBot::of(&arguments.bot)?;
+            let bot = arguments.bot.running()?;
             list(&bot, &arguments, out).await
         }
         DeliveriesCommand::Retry(arguments) => {
@@ -145,7 +145,7 @@ struct Verb {
 }
 
 async fn change(wanted: &ChoiceArgs, verb: &Verb, out: &mut impl Write) -> anyhow::Result<()> {
-    let bot = RunningBot::of(&wanted.bot)?;
+    let bot = wanted.bot.running()?;
     let body = match &wanted.choice {
         Choice { all: true, .. } => json!({ "all": true }),
         Choice {

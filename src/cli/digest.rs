@@ -11,7 +11,7 @@ use anyhow::bail;
 use clap::Args;
 use reqwest::Method;
 
-use super::running::{BotArgs, RunningBot};
+use super::running::BotArgs;
 use super::terminal::{json_line, words};
 use crate::clock::{read_timestamp, timestamp};
 use crate::contract::digest::{
@@ -54,7 +54,7 @@ fn moment_with_offset(text: &str) -> Result<String, &'static str> {
 /// # Errors
 /// When the bot cannot be asked, says no, or answers what is no digest.
 pub async fn run(wanted: DigestArgs, out: &mut impl Write) -> anyhow::Result<()> {
-    let bot = RunningBot::of(&wanted.bot)?;
+    let bot = wanted.bot.running()?;
     let mut url = bot.url(&["streams", &wanted.stream_id, "digest"]);
     if let Some(since) = &wanted.since {
         url.query_pairs_mut().append_pair("since", since);
@@ -110,24 +110,25 @@ fn told(digest: &AgentDigest) -> String {
 fn head(item: &DigestItem) -> String {
     let who = item.who();
     let handle = who.handle();
-    let mut head = match who.display_name() {
+    let name = match who.display_name() {
         "" => format!("@{handle}"),
         name => format!("{} (@{handle})", words(name)),
     };
-    head.push_str(match item.kind() {
-        ItemKind::Question => " asks",
-        ItemKind::Suggestion => " suggests",
-        ItemKind::Reaction => " reacts",
-    });
-    match item.upvotes() {
-        0 => {}
-        1 => head.push_str(", 1 upvote"),
-        upvotes => head.push_str(&format!(", {upvotes} upvotes")),
-    }
-    if let Some(people @ 2..) = item.repeated() {
-        head.push_str(&format!(", said by {people} people"));
-    }
-    head
+    let does = match item.kind() {
+        ItemKind::Question => "asks",
+        ItemKind::Suggestion => "suggests",
+        ItemKind::Reaction => "reacts",
+    };
+    let upvotes = match item.upvotes() {
+        0 => String::new(),
+        1 => ", 1 upvote".to_owned(),
+        upvotes => format!(", {upvotes} upvotes"),
+    };
+    let repeated = match item.repeated() {
+        Some(people @ 2..) => format!(", said by {people} people"),
+        _ => String::new(),
+    };
+    format!("{name} {does}{upvotes}{repeated}")
 }
 
 #[cfg(test)]

@@ -20,18 +20,32 @@ use crate::secret::Secret;
 /// How long the bot may take to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// How the running bot is reached.
+/// Where the running bot is.
 #[derive(Debug, Args)]
-pub struct BotArgs {
+pub struct WhereArgs {
     /// The configuration file that the bot was started with.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
     /// Where its API is, if not where `http.listen` says.
     #[arg(long, value_name = "URL")]
     url: Option<Url>,
+}
+
+/// How the running bot is asked, and what is shown of its answer.
+#[derive(Debug, Args)]
+pub struct BotArgs {
+    #[command(flatten)]
+    place: WhereArgs,
     /// Write what the bot answers, as one line of JSON.
     #[arg(long)]
     pub(super) json: bool,
+}
+
+impl BotArgs {
+    /// The bot that is meant; nothing is asked yet.
+    pub(super) fn running(&self) -> anyhow::Result<RunningBot> {
+        RunningBot::of(&self.place)
+    }
 }
 
 /// The bot that runs with a configuration.
@@ -44,7 +58,7 @@ pub(super) struct RunningBot {
 
 impl RunningBot {
     /// The bot that these arguments mean; nothing is asked yet.
-    pub(super) fn of(wanted: &BotArgs) -> anyhow::Result<Self> {
+    pub(super) fn of(wanted: &WhereArgs) -> anyhow::Result<Self> {
         let http = HttpConfig::load(&wanted.config).map_err(|faults| {
             let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
             anyhow!(lines.join("\n"))

@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::digest::stream_id;
-use super::running::{BotArgs, RunningBot};
+use super::running::BotArgs;
 use super::terminal::{cell, columns};
 use crate::clock::read_timestamp;
 use crate::desk::is_user_id;
@@ -118,7 +118,7 @@ async fn unsilence(wanted: &PersonArgs, out: &mut impl Write) -> anyhow::Result<
 }
 
 async fn silenced(wanted: &StreamArgs, out: &mut impl Write) -> anyhow::Result<()> {
-    let bot = RunningBot::of(&wanted.bot)?;
+    let bot = wanted.bot.running()?;
     let url = bot.url(&["streams", &wanted.stream_id, "silenced"]);
     let answer = bot.ask(Method::GET, url, None).await?;
     let Some(people) = answer["silenced"].as_array() else {
@@ -137,7 +137,7 @@ async fn silenced(wanted: &StreamArgs, out: &mut impl Write) -> anyhow::Result<(
 
 impl PersonArgs {
     async fn ask(&self, method: Method, body: Option<&Value>) -> anyhow::Result<Value> {
-        let bot = RunningBot::of(&self.stream.bot)?;
+        let bot = self.stream.bot.running()?;
         let path = ["streams", &self.stream.stream_id, "silenced", &self.user_id];
         bot.ask(method, bot.url(&path), body).await
     }

@@ -417,6 +417,10 @@ impl ItemKind {
     }
 }
 
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over the field as it is"
+)]
 fn write_moment<S: Serializer>(at: &Millis, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(&timestamp(*at))
 }

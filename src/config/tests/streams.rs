@@ -80,7 +80,7 @@ token = "env:SYNAPSE_ADMIN_TOKEN"
 
 #[test]
 fn every_mistake_about_streams_is_told_with_line_and_key() {
-    let text = r##"
+    let text = r#"
 [streams.x]
 
 [streams.ags_01JAB2C3D4E5F6G7H8J9K0MNPI]
@@ -106,7 +106,7 @@ keep = "soon"
 [synapse_admin]
 url = "example.org"
 tokn = "t"
-"##;
+"#;
     assert_eq!(
         faults(&with(text)),
         [
