@@ -30,6 +30,8 @@ const FIRST_SYNC_WITHIN: Duration = Duration::from_mins(2);
 const FEW: Duration = Duration::from_millis(20);
 /// How often what is too old is deleted.
 const HOUSEKEEPING: Duration = Duration::from_hours(1);
+/// How often what was said in streams is looked through for what is too old.
+const FORGETTING: Duration = Duration::from_mins(1);
 
 /// The bot.
 pub struct Bot;
@@ -106,11 +108,9 @@ impl Bot {
         parts.spawn(async { ("deadlines", expired.await.map_err(Into::into)) });
         let kept = keep_house(service.clone(), stopping.clone());
         parts.spawn(async { ("housekeeping", kept.await.map_err(Into::into)) });
-        let followed = matrix::follow_aliases(rooms, service.book().clone(), stopping.clone());
-        parts.spawn(async {
-            followed.await;
-            ("aliases", Ok(()))
-        });
+        let forgotten = forget_talk(service.clone(), stopping.clone());
+        parts.spawn(async { ("forgetting", forgotten.await.map_err(Into::into)) });
+        keep_rooms(&mut parts, &client, &service, &rooms, &stopping);
         let logged = keep_journal(service.clone(), stopping.clone());
         parts.spawn(async {
             logged.await;
@@ -172,6 +172,29 @@ impl RunningBot {
     pub async fn ended(&mut self) -> anyhow::Result<()> {
         (&mut self.tasks).await?
     }
+}
+
+/// Follows aliases, and makes the rooms of streams ready.
+fn keep_rooms(
+    parts: &mut JoinSet<(&'static str, anyhow::Result<()>)>,
+    client: &matrix_sdk::Client,
+    service: &Arc<Service>,
+    rooms: &Arc<JoinedRooms>,
+    stopping: &watch::Receiver<bool>,
+) {
+    let streams = matrix::prepare_streams(
+        client.clone(),
+        service.clone(),
+        rooms.clone(),
+        stopping.clone(),
+    );
+    parts.spawn(async { ("streams", streams.await.map_err(Into::into)) });
+    let (rooms, book) = (rooms.clone(), service.book().clone());
+    let followed = matrix::follow_aliases(rooms, book, stopping.clone());
+    parts.spawn(async {
+        followed.await;
+        ("aliases", Ok(()))
+    });
 }
 
 /// Makes the data folder, for its owner alone. A folder that is there already is left as it is,
@@ -369,6 +392,23 @@ async fn keep_house(
         tokio::select! {
             _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
             () = tokio::time::sleep(HOUSEKEEPING) => {}
+        }
+    }
+}
+
+/// Deletes what was said in the rooms of streams once it is too old to be told.
+async fn forget_talk(
+    service: Arc<Service>,
+    mut stopping: watch::Receiver<bool>,
+) -> Result<(), LedgerError> {
+    loop {
+        let lines = service.forget_talk(clock::now()).await?;
+        if lines > 0 {
+            tracing::debug!(lines, "forgot {lines} lines of streams");
+        }
+        tokio::select! {
+            _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
+            () = tokio::time::sleep(FORGETTING) => {}
         }
     }
 }

@@ -17,17 +17,20 @@
 //! | [`elicitation`] | what was asked, where it stands, what was answered |
 //! | [`prose`] | every sentence a person reads in a room |
 //! | [`desk`] | the decisions. Pure |
+//! | [`digest`] | what a room said to an agent, in ten items. Pure |
 //! | [`ledger`] | the durable record, and the only truth |
 //! | [`service`] | what the program does for its users, one transaction a wish |
 //! | [`matrix`] | the session, listening, speaking |
 //! | [`delivery`] | outcomes on their way to agents |
 //! | [`board`] | what we say to boards, and as whom |
+//! | [`accounts`] | what the homeserver's admin API says of accounts |
 //! | [`http`] | the agents' API |
 //! | [`config`], [`secret`], [`span`], [`clock`], [`calls`], [`crash`] | the configuration and the small things everything uses |
 //! | [`bot`] | everything wired together |
 //! | [`sandbox`] | a throwaway homeserver, for the demo and the tests |
 //! | [`cli`] | one file a command |
 
+pub mod accounts;
 pub mod board;
 pub mod bot;
 pub mod calls;
@@ -38,6 +41,7 @@ pub mod contract;
 pub mod crash;
 pub mod delivery;
 pub mod desk;
+pub mod digest;
 pub mod elicitation;
 #[cfg(test)]
 mod fuzzed;

@@ -209,6 +209,13 @@ pub enum Change {
     Announce(EventDraft),
     /// The text of an answer is removed from the ledger: its message was redacted.
     ForgetText(Key),
+    /// Agents may read what a person says in rooms, or may not: then nothing of it is kept.
+    LetRead {
+        /// The person.
+        user_id: String,
+        /// Whether they may.
+        may: bool,
+    },
 }
 
 /// Closes a question.

@@ -3,13 +3,13 @@
 use serde_json::Value;
 
 use super::change::{Change, SendDraft, SendKind};
-use super::hear::{Heard, Said};
+use super::hear::{Heard, Said, Trust};
 use super::judge::{Bot, Judge, Known, place, read_with};
 use super::rules::Rules;
 use crate::clock::Millis;
 use crate::elicitation::{Elicitation, Key, State};
 use crate::prose;
-use crate::reply::{self, Command, Commands, Reading};
+use crate::reply::{self, Command, Commands, Reading, Wish};
 
 /// The command that a message is, if it is one.
 pub fn command<'a>(said: &'a Said, commands: &Commands, bot: &Bot) -> Option<Command<'a>> {
@@ -52,10 +52,12 @@ pub fn obey(
         .collect();
     let place = place(heard, said);
     match command {
-        // Those to sessions are obeyed elsewhere.
-        Command::Stop | Command::Undelegate | Command::Delegate { .. } | Command::New { .. } => {
-            Vec::new()
-        }
+        // Those to sessions, and about all agents, are obeyed elsewhere.
+        Command::Stop
+        | Command::Undelegate
+        | Command::Delegate { .. }
+        | Command::New { .. }
+        | Command::Agents(_) => Vec::new(),
         Command::Help => vec![answer(heard, &[], prose::help(&place, commands))],
         Command::Cards => vec![answer(heard, &open, prose::cards(&place, &open))],
         Command::Decline { rest } => {
@@ -89,6 +91,40 @@ pub fn obey(
             }
         }
     }
+}
+
+/// Does what somebody says of agents that read what people say (`digest.md` 2). `unread` says that
+/// they may not read this person now.
+///
+/// Not to be read anybody may say, from anywhere: who has left the room, or whose device is new,
+/// too. To be read again takes a message that is theirs.
+pub fn agents(
+    heard: &Heard,
+    said: &Said,
+    wish: Wish,
+    unread: bool,
+    commands: &Commands,
+) -> Vec<Change> {
+    let user_id = heard.sender.user_id.clone();
+    let unread = match wish {
+        Wish::Off => true,
+        Wish::On if heard.trust != Trust::Refused => false,
+        Wish::On | Wish::Asked | Wish::Unclear => unread,
+    };
+    let mut changes = Vec::new();
+    if matches!(wish, Wish::Off | Wish::On) {
+        changes.push(Change::LetRead {
+            user_id,
+            may: !unread,
+        });
+    }
+    // A reply to whoever is not there reaches nobody.
+    if heard.sender.joined {
+        let unclear = wish == Wish::Unclear;
+        let notice = prose::agents(&place(heard, said), unread, unclear, commands);
+        changes.push(answer(heard, &[], notice));
+    }
+    changes
 }
 
 /// A notice that answers a command. A reply to it may be about any of these questions.

@@ -37,6 +37,33 @@ pub struct Heard {
     pub trust: Trust,
     /// What it is.
     pub what: What,
+    /// What it is in the talk of a room that is an agent's stream; `None` elsewhere.
+    #[serde(default)]
+    pub chat: Option<Chat>,
+}
+
+/// An event as part of a room's talk, of which agents read a digest (`digest.md` 3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Chat {
+    /// A line somebody said, or the edit of one.
+    Line {
+        /// What was said; `None` when an edit made it something that is no line.
+        body: Option<String>,
+        /// Whether it is an `m.emote`.
+        emote: bool,
+        /// The event it replies to.
+        in_reply_to: Option<String>,
+        /// The users that `m.mentions` names.
+        mentions: Vec<String>,
+        /// The event it edits.
+        replaces: Option<String>,
+    },
+    /// A thumbs up.
+    Vote {
+        /// The event it is given to.
+        target: String,
+    },
 }
 
 /// The sender, as they are in the room when the event is read.
@@ -87,6 +114,8 @@ pub enum What {
         /// The event it edits.
         replaces: String,
     },
+    /// Nothing but part of the room's talk. Of its sender nothing was looked up.
+    Talk,
 }
 
 /// A text message as a person wrote it.

@@ -22,9 +22,9 @@ pub use change::{
     Change, EventDraft, SendDraft, SendKind, announcement, card, close, close_without_card,
     move_to, read_later, unreadable,
 };
-pub use command::{command, obey};
+pub use command::{agents, command, obey};
 pub use corrections::{answer_edited, answer_redacted};
-pub use hear::{Heard, Said, Sender, Trust, What};
+pub use hear::{Chat, Heard, Said, Sender, Trust, What};
 pub use judge::{Bot, Known, Manners, UNSEEN, judge, message_id, place, untrusted};
 pub use rules::{Rules, may_answer};
 pub use session::{

@@ -73,6 +73,26 @@ pub enum ApiError {
         /// The id.
         id: String,
     },
+    /// There is no such room, or it is not this agent's to read.
+    #[error("there is no room {room:?} that this token may read")]
+    RoomNotFound {
+        /// The room.
+        room: String,
+    },
+    /// Not everything is here that the answer takes.
+    #[error("{why}; try again in {} s", seconds(*.retry_after))]
+    NotCaughtUp {
+        /// What is missing.
+        why: String,
+        /// When it may be here.
+        retry_after: Duration,
+    },
+    /// More was asked for than one agent may.
+    #[error("asked for too often; try again in {} s", seconds(*.retry_after))]
+    TooMany {
+        /// When it may be asked for again.
+        retry_after: Duration,
+    },
     /// The session is over for good.
     #[error("the session {id:?} has ended")]
     SessionEnded {
@@ -178,7 +198,10 @@ impl ApiError {
             Self::Invalid { .. } => (StatusCode::BAD_REQUEST, "INVALID_REQUEST"),
             Self::Unauthorized { .. } => (StatusCode::UNAUTHORIZED, "UNAUTHORIZED"),
             Self::NoOperator => (StatusCode::FORBIDDEN, "NO_OPERATOR_TOKEN"),
-            Self::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"),
+            Self::RateLimited { .. } | Self::TooMany { .. } => {
+                (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED")
+            }
+            Self::RoomNotFound { .. } => (StatusCode::NOT_FOUND, "ROOM_NOT_FOUND"),
             Self::RoomNotAllowed(_) => (StatusCode::FORBIDDEN, "ROOM_NOT_ALLOWED"),
             Self::RoomNotJoined(_) => (StatusCode::CONFLICT, "ROOM_NOT_JOINED"),
             Self::NoPowerToSend(_) => (StatusCode::CONFLICT, "NO_POWER_TO_SEND"),
@@ -194,7 +217,7 @@ impl ApiError {
             Self::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
             Self::PayloadTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
             Self::TooSlow(_) => (StatusCode::REQUEST_TIMEOUT, "REQUEST_TIMEOUT"),
-            Self::Busy { .. } | Self::Unavailable(_) => {
+            Self::Busy { .. } | Self::NotCaughtUp { .. } | Self::Unavailable(_) => {
                 (StatusCode::SERVICE_UNAVAILABLE, "UNAVAILABLE")
             }
             Self::Internal(_) => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL"),
@@ -217,7 +240,10 @@ impl ApiError {
                 };
                 Some((WWW_AUTHENTICATE, HeaderValue::from_static(challenge)))
             }
-            Self::RateLimited { retry_after } | Self::Busy { retry_after } => {
+            Self::RateLimited { retry_after }
+            | Self::TooMany { retry_after }
+            | Self::NotCaughtUp { retry_after, .. }
+            | Self::Busy { retry_after } => {
                 Some((RETRY_AFTER, HeaderValue::from(seconds(*retry_after))))
             }
             _ => None,

@@ -105,6 +105,11 @@ fn describe() {
         "elicit_sync_malformed_total",
         "Sync responses that held something malformed"
     );
+    describe_counter!("elicit_digests_total", "Digests made, by stream");
+    describe_counter!(
+        "elicit_digest_dropped_total",
+        "Lines left out of digests, by reason"
+    );
     describe_boards();
 }
 

@@ -31,6 +31,7 @@ mod query;
 mod request;
 mod serve;
 mod sessions;
+mod streams;
 #[cfg(test)]
 mod tests;
 
@@ -43,7 +44,7 @@ use axum::extract::{MatchedPath, Request};
 use axum::http::header::{CACHE_CONTROL, HeaderValue};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -70,6 +71,8 @@ struct Api {
     stopping: watch::Receiver<bool>,
     /// Places for those who wait: long polls and event streams.
     waiters: Arc<Semaphore>,
+    /// When agents asked for digests.
+    asked: Arc<streams::Asked>,
 }
 
 /// How long whoever finds no place to wait is told to stay away.
@@ -103,6 +106,7 @@ pub fn router(
         shown: Arc::default(),
         stopping,
         waiters: Arc::new(Semaphore::new(waiters)),
+        asked: Arc::default(),
     };
     Router::new()
         .route(
@@ -129,6 +133,19 @@ pub fn router(
         .route(
             "/v1/operator/deliveries/drop",
             post(deliveries::drop_parked),
+        )
+        .route("/api/v1/rooms/{room}/digest", get(streams::digest))
+        .route(
+            "/v1/operator/streams/{stream}/digest",
+            get(streams::digest_for_operator),
+        )
+        .route(
+            "/v1/operator/streams/{stream}/silenced",
+            get(streams::silenced),
+        )
+        .route(
+            "/v1/operator/streams/{stream}/silenced/{user}",
+            put(streams::silence).delete(streams::unsilence),
         )
         .layer(middleware::map_response(never_stored))
         .route("/healthz", get(health::alive))

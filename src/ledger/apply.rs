@@ -108,6 +108,15 @@ pub fn apply(
                 ledger.announce(event, has_webhook(&event.key.origin), now)?;
             }
             Change::ForgetText(key) => ledger.forget_answer_text(key)?,
+            Change::LetRead { user_id, may: true } => {
+                ledger.opt_in(user_id)?;
+            }
+            Change::LetRead {
+                user_id,
+                may: false,
+            } => {
+                ledger.opt_out(user_id, now)?;
+            }
         }
     }
     Ok(true)

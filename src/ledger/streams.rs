@@ -68,8 +68,10 @@ pub struct StoredLine {
 /// Nothing here goes by [`super::Ledger::prune`]: only by [`Streams::unsay`],
 /// [`Streams::forget_lines`], [`Streams::forget_rooms_but`] and [`super::People::opt_out`].
 pub trait Streams {
-    /// The moment to note for what is stored now, or to end a window at: `now`, or the last moment
-    /// given if that is later. It never goes back, whatever the clock does, also across restarts.
+    /// The moment to note for what is stored now, or to end a window at: `now`, or the one after the
+    /// last moment given if that is later. It never goes back and is never given twice, whatever the
+    /// clock does, also across restarts: what is stored one after the other keeps its order, and what
+    /// was stored before a window ends is in it.
     fn stamp(&mut self, now: Millis) -> Result<Millis, LedgerError>;
 
     /// Keeps a line; the first writer wins. `false`, and nothing is stored, when it is kept already,
@@ -137,6 +139,10 @@ pub trait Streams {
     /// their number. With them goes what was unsaid there, and who was timed out there, only before
     /// that moment.
     fn forget_lines(&mut self, room_id: &str, before: Millis) -> Result<u64, LedgerError>;
+
+    /// Deletes the lines of all rooms that came before a moment, with their texts and votes, and gives
+    /// their number. With them goes what was unsaid before that moment.
+    fn forget_older(&mut self, before: Millis) -> Result<u64, LedgerError>;
 
     /// Deletes the lines of all rooms but these, and gives their number: they are of no stream any
     /// more. With them goes what was unsaid there, and that their ages were read: it is not known

@@ -3,6 +3,8 @@
 //! Reads the raw JSON: typed content drops what it does not know. What cannot matter is dropped
 //! here, before anything is looked up.
 
+mod talk;
+
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -28,8 +30,9 @@ use crate::clock::Millis;
 use crate::config::AnswerRules;
 use crate::contract::CARD_KEY;
 use crate::contract::card::Card;
-use crate::desk::{Carried, Heard, Said, Sender, Trust, What};
+use crate::desk::{self, Bot, Carried, Chat, Heard, Said, Sender, Trust, What};
 use crate::ledger::Undecrypted;
+use crate::reply::{Command, Commands, Wish};
 
 /// How long the homeserver may take to show the message that an edit is of.
 const EDITED_WITHIN: Duration = Duration::from_secs(5);
@@ -93,6 +96,11 @@ pub(super) struct Ear<'a> {
     pub(super) pending: bool,
     /// Whether a message may matter, by room.
     pub(super) wants: &'a (dyn Fn(&Said) -> bool + Sync),
+    /// What people may say to the bot itself.
+    pub(super) commands: &'a Commands,
+    /// Whether what cannot be read is kept even where nothing is expected: somebody may say in it
+    /// that agents must not read them.
+    pub(super) keep_locked: bool,
     /// Those who were looked up already. Nothing of the room changes while this ear is used.
     pub(super) senders: Mutex<HashMap<String, Sender>>,
     /// The power levels of the room, once they were looked up.
@@ -100,13 +108,14 @@ pub(super) struct Ear<'a> {
 }
 
 impl Ear<'_> {
-    /// Reads one event of a timeline.
+    /// Reads one event of a timeline. `talk` says that it is part of what agents read digests of.
     ///
     /// # Errors
     /// When the homeserver does not say now who its sender is in the room.
     pub(super) async fn listen(
         &self,
         event: &TimelineEvent,
+        talk: bool,
         now: Millis,
     ) -> Result<Listened, Away> {
         let raw = event.raw();
@@ -122,7 +131,8 @@ impl Ear<'_> {
         // it is.
         if event.kind.is_utd() && !own {
             let expected = self.carriers.contains(&parsed.sender)
-                || (!self.is_bot(&parsed.sender) && (self.wants)(&Said::default()));
+                || (!self.is_bot(&parsed.sender)
+                    && (talk || self.keep_locked || (self.wants)(&Said::default())));
             if !expected {
                 return Ok(Listened::Nothing);
             }
@@ -135,14 +145,20 @@ impl Ear<'_> {
                 told: false,
             })));
         }
-        let Some(mut what) = self.what(&parsed, own) else {
+        let mut chat = self.chat(&parsed, talk && !own);
+        let talk = chat.as_ref().map(|_| What::Talk);
+        let Some(mut what) = self.what(&parsed, own).or(talk) else {
             return Ok(Listened::Nothing);
         };
         if let What::Message(said) = &mut what
             && self.pending
             && !self.read_as_edited(said, &parsed.sender).await
         {
-            return Ok(Listened::Nothing);
+            // Nothing to the desk; whether it edits a line that was kept, the ledger knows.
+            if chat.is_none() {
+                return Ok(Listened::Nothing);
+            }
+            what = What::Talk;
         }
         let trust = match &event.kind {
             TimelineEventKind::Decrypted(decrypted) => {
@@ -151,21 +167,49 @@ impl Ear<'_> {
             _ if self.room.encryption_state().is_encrypted() => Trust::Clear,
             _ => Trust::Plain,
         };
+        if trust == Trust::Refused {
+            // Not the words of whose name stands on it.
+            chat = None;
+        }
+        if chat.is_none() && what == What::Talk {
+            return Ok(Listened::Nothing);
+        }
+        let sender = if own {
+            Sender {
+                joined: true,
+                ..self.nobody(&parsed.sender)
+            }
+        } else if what == What::Talk {
+            self.nobody(&parsed.sender)
+        } else {
+            match self.sender(&parsed.sender).await {
+                // That agents must not read somebody waits for nobody.
+                Err(_) if self.turns_off(&what) => self.nobody(&parsed.sender),
+                looked_up => looked_up?,
+            }
+        };
         Ok(Listened::Heard(Box::new(Heard {
             room_id: self.room.room_id().to_string(),
-            sender: if own {
-                Sender {
-                    joined: true,
-                    ..self.nobody(&parsed.sender)
-                }
-            } else {
-                self.sender(&parsed.sender).await?
-            },
+            sender,
             event_id: parsed.event_id,
             sent_at: parsed.origin_server_ts,
             trust,
             what,
+            chat,
         })))
+    }
+
+    /// What an event is in the talk of an agent's stream. Of those who are never read it is nothing.
+    fn chat(&self, event: &RawEvent, talk: bool) -> Option<Chat> {
+        let read = talk && !self.is_bot(&event.sender) && !self.carriers.contains(&event.sender);
+        if !read {
+            return None;
+        }
+        match event.event_type.as_str() {
+            "m.room.message" => talk::line(&event.content),
+            "m.reaction" => talk::vote(&event.content),
+            _ => None,
+        }
     }
 
     fn what(&self, event: &RawEvent, own: bool) -> Option<What> {
@@ -199,6 +243,19 @@ impl Ear<'_> {
         }
         let said = said(&event.content, self.room.own_user_id())?;
         (self.wants)(&said).then_some(What::Message(said))
+    }
+
+    /// Whether a message says that agents must not read its sender.
+    fn turns_off(&self, what: &What) -> bool {
+        let What::Message(said) = what else {
+            return false;
+        };
+        let named = Bot {
+            user_id: self.room.own_user_id().to_string(),
+            display_name: None,
+        };
+        let command = desk::command(said, self.commands, &named);
+        command == Some(Command::Agents(Wish::Off))
     }
 
     /// Gives an edit the relation of the message it edits: an edit does not repeat it ("Event

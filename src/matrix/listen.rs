@@ -1,8 +1,9 @@
 //! Listening: sync → inbox, one response and one transaction after the other.
 
 mod gaps;
+mod talk;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -71,6 +72,8 @@ pub struct Listener {
     upgrades: Arc<Upgrades>,
     /// Told when there may be holes to be filled.
     holes: Notify,
+    /// Those of whom it is noted already that they were met, where that matters.
+    met: Mutex<HashSet<String>>,
 }
 
 impl Listener {
@@ -98,6 +101,7 @@ impl Listener {
             invited,
             upgrades,
             holes: Notify::new(),
+            met: Mutex::default(),
         }
     }
 
@@ -143,6 +147,7 @@ impl Listener {
                 return Ok(());
             }
         }
+        self.watch_streams();
         let mut token = self.sdk_token().await?;
         // Without one its store is new, and the next response tells everything from the
         // beginning, whatever the ledger knows already.
@@ -155,7 +160,11 @@ impl Listener {
                 _ = stopping.wait_for(|&stopping| stopping) => return Ok(()),
                 synced = tokio::time::timeout(clock::patience(DEADLINE), self.client.sync_once(settings.clone())) => synced,
             };
-            let invited = match synced.map_err(|_| ListenError::Hung)? {
+            let synced = synced.map_err(|_| ListenError::Hung)?;
+            if synced.is_err() {
+                self.service.health().sync_failed();
+            }
+            let invited = match synced {
                 Ok(response) => {
                     crash::point("sync.received");
                     token = Some(response.next_batch.clone());
@@ -266,6 +275,7 @@ impl Listener {
             batch.gaps.extend(part.gaps);
             batch.rooms.extend(part.rooms);
             batch.names.extend(part.names);
+            batch.met.extend(part.met);
         }
         if anew {
             // It names every room the bot is in; what is asked in another reaches nobody.
@@ -281,10 +291,9 @@ impl Listener {
         for (room_id, update) in &response.rooms.left {
             if self.service.interest(room_id.as_str()).is_some() {
                 // What was said before the bot had to go was said to it.
+                let said = &update.timeline.events;
                 if let Some(room) = self.client.get_room(room_id)
-                    && let Err(away) = self
-                        .listen(&room, &update.timeline.events, &mut batch)
-                        .await
+                    && let Err(away) = self.listen(&room, said, 0, &mut batch).await
                 {
                     tracing::warn!(room.id = %room_id, error = %away, "{room_id} is left: {away}");
                 }
@@ -309,6 +318,11 @@ impl Listener {
         };
         let timeline = &update.timeline;
         self.who_came(&room, timeline);
+        self.meet(&timeline.events, &mut batch);
+        let stream = self.rooms.stream_of(room_id).is_some();
+        if stream {
+            self.service.watch_stream(room_id.as_str());
+        }
         if self.service.interest(room_id.as_str()).is_none()
             && self.may_hold_card(&room, timeline).await
         {
@@ -319,7 +333,9 @@ impl Listener {
             let commands = self.commands_in(&timeline.events);
             // A command that cannot be read now is not worth a hole.
             if !commands.is_empty() && !anew {
-                let _ = self.listen(&room, &commands, &mut batch).await;
+                let _ = self
+                    .listen(&room, &commands, commands.len(), &mut batch)
+                    .await;
             }
             return batch;
         }
@@ -329,12 +345,22 @@ impl Listener {
             batch.gaps.push(hole(room_id.as_str(), next_batch, since));
             return batch;
         }
+        let joined_at = talk::joined_at(&timeline.events, room.own_user_id());
+        // What was said in a stream before the bot came is not said to it.
+        let said_before = stream
+            && self.service.interest(room_id.as_str()) == Some(Interest::Over)
+            && (joined_at.is_some() || since.is_none());
         if timeline.limited
+            && !said_before
             && let Some(prev_batch) = &timeline.prev_batch
         {
             batch.gaps.push(hole(room_id.as_str(), prev_batch, since));
         }
-        if let Err(away) = self.listen(&room, &timeline.events, &mut batch).await {
+        let from = match since {
+            Some(_) => joined_at.unwrap_or(0),
+            None => timeline.events.len(),
+        };
+        if let Err(away) = self.listen(&room, &timeline.events, from, &mut batch).await {
             tracing::warn!(
                 room.id = %room_id, error = %away,
                 "what was said in {room_id} is read later: {away}"
@@ -391,12 +417,16 @@ impl Listener {
     fn commands_in(&self, events: &[TimelineEvent]) -> Vec<TimelineEvent> {
         events
             .iter()
-            .filter(|event| self.service.may_matter(event.raw().json().get()))
+            .filter(|event| {
+                self.service.may_matter(event.raw().json().get())
+                    || (self.has_streams() && event.kind.is_utd())
+            })
             .cloned()
             .collect()
     }
 
-    /// Reads the events of a room into a batch.
+    /// Reads the events of a room into a batch. In a stream, those from `talk_from` on are part of
+    /// what is said there.
     ///
     /// # Errors
     /// When the homeserver does not say now what it takes; then nothing of them is in the batch.
@@ -404,9 +434,11 @@ impl Listener {
         &self,
         room: &Room,
         events: &[TimelineEvent],
+        talk_from: usize,
         batch: &mut Batch,
     ) -> Result<(), Away> {
         let room_id = room.room_id().to_string();
+        let stream = self.rooms.stream_of(room.room_id()).is_some();
         let rules = self.rooms.rules(room.room_id());
         let wants = |said: &crate::desk::Said| self.service.wants(&room_id, said);
         let ear = Ear {
@@ -416,13 +448,16 @@ impl Listener {
             carriers: &self.carriers,
             pending: self.service.interest(&room_id) == Some(Interest::Pending),
             wants: &wants,
+            commands: self.service.commands(),
+            keep_locked: self.has_streams() && !stream,
             senders: Mutex::default(),
             levels: OnceCell::new(),
         };
         let now = clock::now();
         let before = (batch.heard.len(), batch.undecrypted.len());
-        for event in events {
-            match ear.listen(event, now).await {
+        for (index, event) in events.iter().enumerate() {
+            let talk = stream && index >= talk_from;
+            match ear.listen(event, talk, now).await {
                 Ok(Listened::Heard(heard)) => batch.heard.push(*heard),
                 Ok(Listened::Locked(locked)) => batch.undecrypted.push(*locked),
                 Ok(Listened::Nothing) => {}
@@ -508,7 +543,9 @@ impl Listener {
         match room.decrypt_event(&raw, None).await {
             Ok(event) if !event.kind.is_utd() => {
                 // It is decided where it is read, not where it once stood.
-                if self.listen(&room, &[event], batch).await.is_err() {
+                let events = [event];
+                let from = talk::said_since_join(&room, &events).await;
+                if self.listen(&room, &events, from, batch).await.is_err() {
                     return Some(FILL_AGAIN);
                 }
                 batch.resolved.push((kept.room_id, kept.event_id));

@@ -12,11 +12,11 @@ use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use super::hear::known_member;
-use super::{board_rooms, direct_rooms};
+use super::{board_rooms, direct_rooms, people};
 use crate::clock;
 use crate::config::{AnswerRules, Config, MatrixConfig};
 use crate::ledger::{Book, LedgerError};
-use crate::service::{BoardRoom, Looking, RoomFacts, RoomTrouble, Rooms};
+use crate::service::{BoardRoom, Looking, RoomFacts, RoomPerson, RoomTrouble, Rooms};
 
 /// How often the configured aliases are looked up again.
 const ALIASES_AFTER: Duration = Duration::from_mins(5);
@@ -210,6 +210,20 @@ impl JoinedRooms {
         self.config.answers_for(room_id.as_str(), &names)
     }
 
+    /// The stream whose room this is. A room that was upgraded has none any more: what is said
+    /// there is said beside it.
+    pub(super) fn stream_of(&self, room_id: &RoomId) -> Option<&str> {
+        if self.config.streams.is_empty() || self.is_upgraded(room_id) {
+            return None;
+        }
+        let names = self.other_names(room_id);
+        let is_it = |name: &str| name == room_id.as_str() || names.iter().any(|it| it == name);
+        let mut streams = self.config.streams.iter();
+        streams
+            .find(|(_, stream)| is_it(&stream.room))
+            .map(|(id, _)| id.as_str())
+    }
+
     async fn find(&self, name: &str) -> Result<RoomFacts, RoomTrouble> {
         let room_id = self.current(self.room_id(name).await?);
         let aliases = self.other_names(&room_id);
@@ -334,6 +348,18 @@ impl Rooms for JoinedRooms {
             let unknown = |_| RoomTrouble::Unknown(room_id.to_owned());
             let room_id = self.current(RoomId::parse(room_id).map_err(unknown)?);
             board_rooms::name(&self.client, &room_id, name, before).await
+        })
+    }
+
+    fn people<'a>(&'a self, room_id: &'a str, lists: &'a [String]) -> Looking<'a, Vec<RoomPerson>> {
+        Box::pin(async move {
+            let unknown = || RoomTrouble::Unknown(room_id.to_owned());
+            let room = by_id(&self.client, room_id).ok_or_else(unknown)?;
+            let mut found = Vec::with_capacity(lists.len());
+            for list in lists {
+                found.push(self.current(self.room_id(list).await?));
+            }
+            people::people(&room, &found).await
         })
     }
 

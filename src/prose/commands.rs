@@ -28,6 +28,9 @@ pub fn help(place: &Place<'_>, commands: &Commands) -> Value {
         Span::Code(commands.decline()),
         " says that you will not answer, where a question allows that.".into(),
         Span::Break,
+        Span::Code(format!("{} off", commands.agents())),
+        " keeps what you say in rooms from agents, everywhere.".into(),
+        Span::Break,
         Span::Code(commands.help()),
         " says this.".into(),
     ]);
@@ -48,6 +51,35 @@ pub fn help(place: &Place<'_>, commands: &Commands) -> Value {
         Span::Code(format!("{} scout …", commands.new_session())),
         " begins something as well.".into(),
     ]);
+    notice(place, draft)
+}
+
+/// Whether agents may read what a person says in rooms. `unclear`: they said something of it that
+/// is not understood.
+pub fn agents(place: &Place<'_>, unread: bool, unclear: bool, commands: &Commands) -> Value {
+    let written = |word: &str| Span::Code(format!("{} {word}", commands.agents()));
+    let mut draft = Draft::default();
+    if unclear {
+        draft.paragraph(&["I did not understand that, and changed nothing.".into()]);
+    }
+    if unread {
+        draft.paragraph(&[
+            "Agents don't read what you say: nothing of it is kept for them or shown to them, in \
+             no room. What you answer to an agent's question still goes to that agent."
+                .into(),
+        ]);
+        draft.paragraph(&[written("on"), " lets them read it again.".into()]);
+    } else {
+        draft.paragraph(&[
+            "Agents may read what you say in rooms where one of them listens: they get a short \
+             digest of the last hours, with your name."
+                .into(),
+        ]);
+        draft.paragraph(&[
+            written("off"),
+            " keeps what you say from all of them, also what you said before.".into(),
+        ]);
+    }
     notice(place, draft)
 }
 

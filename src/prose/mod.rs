@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 pub use board::{handing_in, not_taken};
 pub use card::{card, fits};
 pub use closed::closed;
-pub use commands::{cards, help, how_to_decline, not_declinable};
+pub use commands::{agents, cards, help, how_to_decline, not_declinable};
 pub use moment::moment;
 pub use notices::{
     Place, Refusal, already_closed, ask_option, ask_which, may_not_answer, not_understood,

@@ -1,5 +1,5 @@
-//! Commands: what a person says to the bot itself, `!help`, `!cards`, `!decline`, and of an agent's
-//! session `!new`, `!stop`, `!undelegate`, `!delegate`.
+//! Commands: what a person says to the bot itself, `!help`, `!cards`, `!decline`, `!agents`, and of an
+//! agent's session `!new`, `!stop`, `!undelegate`, `!delegate`.
 //!
 //! Only the command is the signal: the word in a sentence is a word, and `!stop doing that` is a
 //! sentence. A command is never an answer, not even where an option is called like it.
@@ -20,6 +20,8 @@ pub enum Command<'a> {
         /// What stands behind the command: a tag, or nothing.
         rest: &'a str,
     },
+    /// Whether agents may read what they say.
+    Agents(Wish),
     /// That the session's agent stops. Nothing stands behind it: with more words it is no command.
     Stop,
     /// To take the session away from its agent. Nothing stands behind it either.
@@ -38,6 +40,20 @@ pub enum Command<'a> {
     },
 }
 
+/// What a person says of agents that read what they say in rooms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wish {
+    /// They are not to. Said in a hurry it counts as well, whatever stands behind it: who wants not
+    /// to be read must not have to write it twice.
+    Off,
+    /// They may again. Only the bare word says so.
+    On,
+    /// Which of both holds, they want to know.
+    Asked,
+    /// Something else stands there: neither is done, and they are told how it is written.
+    Unclear,
+}
+
 /// The commands, as this bot's people write them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commands {
@@ -47,12 +63,15 @@ pub struct Commands {
 const HELP: &str = "help";
 const CARDS: &str = "cards";
 const DECLINE: &str = "decline";
+const AGENTS: &str = "agents";
 const STOP: &str = "stop";
 const UNDELEGATE: &str = "undelegate";
 const DELEGATE: &str = "delegate";
 const NEW: &str = "new";
 
-const WORDS: [&str; 7] = [HELP, CARDS, DECLINE, STOP, UNDELEGATE, DELEGATE, NEW];
+const WORDS: [&str; 8] = [
+    HELP, CARDS, DECLINE, AGENTS, STOP, UNDELEGATE, DELEGATE, NEW,
+];
 
 impl Commands {
     /// The commands that begin with a prefix, like `!`.
@@ -75,6 +94,11 @@ impl Commands {
     /// `!decline`, as people write it.
     pub fn decline(&self) -> String {
         self.written(DECLINE)
+    }
+
+    /// `!agents`, as people write it, alone or before `on` and `off`.
+    pub fn agents(&self) -> String {
+        self.written(AGENTS)
     }
 
     /// `!stop`, as people write it.
@@ -126,6 +150,7 @@ impl Commands {
             HELP => Some(Command::Help),
             CARDS => Some(Command::Cards),
             DECLINE => Some(Command::Decline { rest }),
+            AGENTS => Some(Command::Agents(wish(rest))),
             STOP => text::is_blank(rest).then_some(Command::Stop),
             UNDELEGATE => text::is_blank(rest).then_some(Command::Undelegate),
             DELEGATE => {
@@ -157,6 +182,21 @@ impl Commands {
             }
         }
         false
+    }
+}
+
+/// What stands behind `!agents`.
+fn wish(rest: &str) -> Wish {
+    let (word, more) = first_word(rest);
+    let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
+    if text::is_blank(rest) {
+        Wish::Asked
+    } else if bare.eq_ignore_ascii_case("off") {
+        Wish::Off
+    } else if word.eq_ignore_ascii_case("on") && text::is_blank(more) {
+        Wish::On
+    } else {
+        Wish::Unclear
     }
 }
 
@@ -198,6 +238,39 @@ mod tests {
         assert_eq!(said("!Cards"), Some(Command::Cards));
         assert_eq!(said("!decline"), Some(Command::Decline { rest: "" }));
         assert_eq!(said("!decline q2"), Some(Command::Decline { rest: " q2" }));
+    }
+
+    /// Not to be read is easy to say, to be read again is not said by accident.
+    #[test]
+    fn agents_are_turned_off_by_the_word_and_on_by_the_bare_word_only() {
+        let agents = |wish| Some(Command::Agents(wish));
+        for body in [
+            "!agents off",
+            "!AGENTS OFF",
+            "!agents off.",
+            "!agents  \"off\"",
+            "!agents off please",
+            "!agents \u{200B}off",
+            "!agents\noff",
+            "Elicit: !agents off",
+        ] {
+            assert_eq!(said(body), agents(Wish::Off), "{body}");
+        }
+        assert_eq!(said("!agents on"), agents(Wish::On));
+        assert_eq!(said("!Agents On \n"), agents(Wish::On));
+        assert_eq!(said("!agents"), agents(Wish::Asked));
+        assert_eq!(said("!agents \u{200B} "), agents(Wish::Asked));
+        for body in [
+            "!agents on?",
+            "!agents on and off",
+            "!agents offer",
+            "!agents are here",
+            "!agents never off",
+        ] {
+            assert_eq!(said(body), agents(Wish::Unclear), "{body}");
+        }
+        assert_eq!(said("!agentsoff"), None);
+        assert_eq!(said("agents off"), None);
     }
 
     #[test]
@@ -305,6 +378,7 @@ mod tests {
         );
         assert_eq!(commands.read(&message("!stop"), &BOT), None);
         assert_eq!(commands.decline(), "$elicit-decline");
+        assert_eq!(commands.agents(), "$elicit-agents");
         assert_eq!(commands.stop(), "$elicit-stop");
         assert_eq!(commands.undelegate(), "$elicit-undelegate");
         assert_eq!(commands.delegate(), "$elicit-delegate");
@@ -318,6 +392,7 @@ mod tests {
             "!help",
             "well, Elicit: !CARDS",
             "!!decline q3",
+            "!Agents off",
             "!stop",
             "!UNdelegate",
             "!delegate x",

@@ -19,7 +19,7 @@ mod text;
 mod why;
 
 pub use address::addressed;
-pub use command::{Command, Commands};
+pub use command::{Command, Commands, Wish};
 pub use opening::without_fallback;
 pub use option::{Options, read_option};
 pub use suggest::suggest;

@@ -2,13 +2,15 @@
 //! person makes nobody unready.
 
 use std::sync::RwLock;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::Duration;
 
 use crate::clock::{self, Millis};
 
 /// A sync older than this means that the bot hears nothing: the long poll takes 30 s.
 pub const SYNC_DEADLINE: Duration = Duration::from_secs(90);
+/// By then a long poll has come back, unless it is lost: what is said meanwhile is not heard.
+pub const HEARD_WITHIN: Duration = Duration::from_secs(45);
 /// A message that could not be sent for this long means that the bot cannot speak.
 pub const SEND_DEADLINE: Millis = 120_000;
 
@@ -21,6 +23,8 @@ pub struct Health {
     synced_at: AtomicI64,
     heard_until: AtomicI64,
     stuck_since: AtomicI64,
+    /// Whether the last try to sync failed.
+    deaf: AtomicBool,
     hopeless: RwLock<Option<String>>,
 }
 
@@ -46,6 +50,7 @@ impl Health {
             synced_at: AtomicI64::new(NEVER),
             heard_until: AtomicI64::new(NEVER),
             stuck_since: AtomicI64::new(NEVER),
+            deaf: AtomicBool::new(false),
             hopeless: RwLock::new(None),
         }
     }
@@ -53,6 +58,36 @@ impl Health {
     /// Notes a sync that was committed.
     pub fn synced(&self, now: Millis) {
         self.synced_at.store(now, Ordering::Relaxed);
+        self.deaf.store(false, Ordering::Relaxed);
+    }
+
+    /// Notes that a sync failed: what is said from now on is not heard until one succeeds.
+    pub fn sync_failed(&self) {
+        self.deaf.store(true, Ordering::Relaxed);
+    }
+
+    /// Why what was said in the rooms until `now` may not be here, if that is so. Stricter than
+    /// [`Health::readiness`]: whoever is told that nobody said anything will not ask again.
+    pub fn behind(&self, now: Millis) -> Option<String> {
+        let heard_within = clock::millis(clock::patience(HEARD_WITHIN));
+        let hopeless = self
+            .hopeless
+            .read()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(why) = hopeless.as_ref() {
+            return Some(why.clone());
+        }
+        match self.synced_at() {
+            None => Some("no sync with the homeserver yet".to_owned()),
+            Some(_) if self.deaf.load(Ordering::Relaxed) => {
+                Some("the homeserver does not answer".to_owned())
+            }
+            Some(at) if now.saturating_sub(at) > heard_within => {
+                let seconds = now.saturating_sub(at) / 1000;
+                Some(format!("no sync with the homeserver for {seconds} s"))
+            }
+            Some(_) => None,
+        }
     }
 
     /// Notes that everything is heard that the homeserver had at this moment.
@@ -130,6 +165,34 @@ mod tests {
         assert_eq!(
             health.readiness(11 + deadline).reasons,
             ["no sync with the homeserver for 90 s"]
+        );
+    }
+
+    #[test]
+    fn it_is_behind_until_the_first_sync_when_one_fails_and_when_one_does_not_come_back() {
+        let health = Health::new();
+        let behind = |now| health.behind(now);
+        assert_eq!(behind(1).unwrap(), "no sync with the homeserver yet");
+        health.synced(0);
+        let within = clock::millis(HEARD_WITHIN);
+        assert_eq!(behind(within), None);
+        assert_eq!(
+            behind(within + 1).unwrap(),
+            "no sync with the homeserver for 45 s"
+        );
+        health.synced(within);
+        assert_eq!(behind(within + 1), None);
+        health.sync_failed();
+        assert_eq!(
+            behind(within + 1).unwrap(),
+            "the homeserver does not answer"
+        );
+        health.synced(within + 2);
+        assert_eq!(behind(within + 2), None);
+        health.give_up("the access token is no longer valid");
+        assert_eq!(
+            behind(within + 2).unwrap(),
+            "the access token is no longer valid"
         );
     }
 

@@ -38,6 +38,9 @@ pub struct Batch {
     pub rooms: HashMap<String, (Rules, Bot)>,
     /// What each of those rooms is called beside its id.
     pub names: HashMap<String, Vec<String>>,
+    /// Users of whom an event was heard, for the first time since the start; kept only where there
+    /// are streams.
+    pub met: Vec<String>,
 }
 
 /// All holes of one room, filled at once.
@@ -63,6 +66,7 @@ impl Batch {
             && self.resolved.is_empty()
             && self.unreadable.is_empty()
             && self.lost.is_empty()
+            && self.met.is_empty()
     }
 }
 
@@ -171,6 +175,12 @@ impl Hearing<'_> {
                 self.readable(room_id, event_id)?;
             }
         }
+        if !batch.met.is_empty() {
+            let stamp = self.ledger.stamp(self.now)?;
+            for user_id in &batch.met {
+                self.ledger.meet(user_id, stamp)?;
+            }
+        }
         for heard in &batch.heard {
             if !behind_gap(&heard.room_id) {
                 self.hear(heard, batch)?;
@@ -248,9 +258,20 @@ impl Hearing<'_> {
                 self.carried(heard, carried, replaces.as_deref(), batch)?
             }
             What::CardGone { replaces } => self.card_gone(heard, replaces, batch)?,
-            What::Redaction { redacts } => self.redacted(heard, redacts)?,
+            What::Redaction { redacts } => {
+                if !self.config.streams.is_empty() {
+                    let stamp = self.ledger.stamp(self.now)?;
+                    self.ledger.unsay(&heard.room_id, redacts, stamp)?;
+                }
+                self.redacted(heard, redacts)?
+            }
             What::Message(said) => self.message(heard, said, batch)?,
+            What::Talk => Vec::new(),
         };
+        // What was open when it was said decides whether it was an answer.
+        if let Some(chat) = &heard.chat {
+            self.talk(heard, chat, &changes)?;
+        }
         self.apply(&changes)
     }
 

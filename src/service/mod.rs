@@ -11,6 +11,7 @@ mod hearing;
 mod moving;
 mod posting;
 mod sessions;
+mod streams;
 mod talking;
 
 use std::collections::BTreeMap;
@@ -26,7 +27,9 @@ pub use boards::{BoardError, BoardRoom, Reconciled, Taken};
 pub use health::{Health, Readiness};
 pub use hearing::{Batch, Filled};
 pub use sessions::{NewSession, SessionError};
+pub use streams::{DigestError, RoomPerson};
 
+use crate::accounts::Accounts;
 use crate::clock::{self, Millis};
 use crate::config::Config;
 use crate::desk::{Interest, Said, Watch};
@@ -89,6 +92,10 @@ pub trait Rooms: Send + Sync {
         before: Option<&'a str>,
     ) -> Looking<'a, ()>;
 
+    /// Everybody who is or was in a room, without the bot. `lists` are the rooms, by id or alias, of
+    /// the policy lists that count there.
+    fn people<'a>(&'a self, room_id: &'a str, lists: &'a [String]) -> Looking<'a, Vec<RoomPerson>>;
+
     /// The bot's user id.
     fn bot(&self) -> &str;
 }
@@ -105,6 +112,8 @@ pub struct Service {
     /// What people call the agents.
     calls: Vec<String>,
     boards: BTreeMap<String, boards::Board>,
+    /// What is known of the homeserver's accounts, where its admin API may be asked.
+    accounts: Option<Accounts>,
 }
 
 impl Service {
@@ -137,6 +146,7 @@ impl Service {
                 .map(|agent| config.call_of(agent).to_owned())
                 .collect(),
             boards: boards::boards_of(&config),
+            accounts: config.synapse_admin.as_ref().map(Accounts::new),
             config,
             book,
             rooms,
@@ -224,6 +234,13 @@ impl Service {
     /// The rooms in which something was asked, as far as is known without looking.
     pub fn watched_rooms(&self) -> Vec<String> {
         self.watching(Watch::rooms)
+    }
+
+    /// Watches a room in which whatever is said matters to an agent, and nothing need be asked.
+    pub fn watch_stream(&self, room_id: &str) {
+        if self.interest(room_id).is_none() {
+            self.watch_mut(|watch| watch.note(room_id, Interest::Over));
+        }
     }
 
     /// Watches a room in which something is about to be found.

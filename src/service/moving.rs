@@ -52,6 +52,9 @@ impl Service {
             // Before the commit: the watch may hold too much, never too little.
             let asking = Asking::begin(watch, &here);
             let has_webhook = |origin: &str| Self::has_webhook(&config, origin);
+            if !config.streams.is_empty() {
+                ledger.move_lines(&room_id, &here)?;
+            }
             // The sessions first: what one asks stands in the thread that it has there.
             for session in ledger.living_in(&room_id)? {
                 move_session(ledger, &session, &here, &has_webhook, now)?;

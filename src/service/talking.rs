@@ -153,6 +153,11 @@ impl Hearing<'_> {
         let place = desk::place(heard, said);
         let (reason, written) = match command {
             Command::Help | Command::Cards | Command::Decline { .. } => return Ok(None),
+            Command::Agents(wish) => {
+                let unread = self.ledger.is_opted_out(&heard.sender.user_id)?;
+                let changes = desk::agents(heard, said, *wish, unread, self.commands);
+                return Ok(Some(changes));
+            }
             Command::New { agent, text } => {
                 // What began a session is edited: that is said to the session, and begins no other.
                 if said.replaces.is_some()

@@ -12,6 +12,7 @@ mod moving;
 mod outcomes;
 mod restarting;
 mod sessions;
+mod streams;
 mod talking;
 mod waiting;
 
@@ -33,6 +34,7 @@ const ROOM: &str = "!deploys:x.org";
 struct KnownRooms(
     Mutex<HashMap<String, Result<RoomFacts, RoomTrouble>>>,
     Mutex<Vec<String>>,
+    Mutex<Vec<RoomPerson>>,
 );
 
 impl Rooms for KnownRooms {
@@ -64,6 +66,14 @@ impl Rooms for KnownRooms {
         let unknown = || Err(RoomTrouble::Unknown(room.to_owned()));
         let found = self.0.lock().unwrap().get(room).cloned();
         Box::pin(async move { found.unwrap_or_else(unknown) })
+    }
+
+    fn people<'a>(&'a self, _: &'a str, lists: &'a [String]) -> Looking<'a, Vec<RoomPerson>> {
+        let people = match lists.first() {
+            None => Ok(self.2.lock().unwrap().clone()),
+            Some(list) => Err(RoomTrouble::Away(format!("{list} cannot be read"))),
+        };
+        Box::pin(async { people })
     }
 
     fn bot(&self) -> &'static str {
@@ -144,7 +154,11 @@ impl House {
         Self::open(
             tempfile::tempdir().unwrap(),
             Arc::new(config),
-            Arc::new(KnownRooms(Mutex::new(rooms), Mutex::default())),
+            Arc::new(KnownRooms(
+                Mutex::new(rooms),
+                Mutex::default(),
+                Mutex::default(),
+            )),
             0,
         )
         .await
@@ -345,6 +359,7 @@ fn heard(user_id: &str, event_id: &str, what: What) -> Heard {
         sent_at: clock::now(),
         trust: Trust::Plain,
         what,
+        chat: None,
     }
 }
 

@@ -123,6 +123,7 @@ fn mira(event_id: &str) -> Heard {
         sent_at: NOW - 2_000,
         trust: Trust::Plain,
         what: super::super::What::Message(Said::default()),
+        chat: None,
     }
 }
 

@@ -124,6 +124,7 @@ fn event(user_id: &str, event_id: &str, what: What) -> Heard {
         sent_at: clock::now(),
         trust: Trust::Plain,
         what,
+        chat: None,
     }
 }
 

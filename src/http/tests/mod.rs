@@ -9,6 +9,7 @@ mod elicitations;
 mod events;
 mod health;
 mod sessions;
+mod streams;
 mod waiting;
 
 use std::sync::Arc;
@@ -27,9 +28,10 @@ use super::serve;
 use crate::clock;
 use crate::config::Config;
 use crate::desk::EventDraft;
+use crate::digest::Standing;
 use crate::elicitation::Key;
 use crate::ledger::{self, LedgerError};
-use crate::service::{BoardRoom, Looking, RoomFacts, RoomTrouble, Rooms, Service};
+use crate::service::{BoardRoom, Looking, RoomFacts, RoomPerson, RoomTrouble, Rooms, Service};
 
 const BUILDER: &str = "builder-token-0123";
 const TESTER: &str = "tester-token-4567";
@@ -71,6 +73,15 @@ impl Rooms for FewRooms {
             room => Err(RoomTrouble::Unknown(room.to_owned())),
         };
         Box::pin(async { found })
+    }
+
+    fn people<'a>(&'a self, _: &'a str, _: &'a [String]) -> Looking<'a, Vec<RoomPerson>> {
+        let people = ["@ada:x.org", "@sam:x.org"].map(|user_id| RoomPerson {
+            user_id: user_id.to_owned(),
+            display_name: Some("<b>Somebody</b>".to_owned()),
+            standing: Standing::In,
+        });
+        Box::pin(async { Ok(people.into()) })
     }
 
     fn bot(&self) -> &'static str {

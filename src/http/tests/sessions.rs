@@ -63,6 +63,7 @@ impl Api {
             sent_at: clock::now(),
             trust: Trust::Plain,
             what: What::Message(said),
+            chat: None,
         };
         let batch = Batch {
             heard: vec![heard],

@@ -5,7 +5,8 @@ use crate::clock::Millis;
 use crate::ledger::{KeptLine, KeptText, Ledger, StoredLine};
 
 super::cases![
-    the_clock_never_goes_back,
+    the_clock_never_goes_back_and_gives_no_moment_twice,
+    what_is_older_is_forgotten_in_every_room,
     a_line_is_kept_as_it_came,
     the_first_who_keeps_a_line_wins,
     a_window_begins_with_since_and_ends_before_until,
@@ -99,10 +100,29 @@ pub(super) fn vote(ledger: &mut dyn Ledger, event_id: &str, line: &str, voter: &
     ledger.vote(ROOM, event_id, line, voter, NOON + 50).unwrap()
 }
 
-fn the_clock_never_goes_back(ledger: &mut dyn Ledger) {
-    for (now, stamp) in [(7, 7), (7, 7), (3, 7), (-9, 7), (8, 8), (7, 8)] {
+fn the_clock_never_goes_back_and_gives_no_moment_twice(ledger: &mut dyn Ledger) {
+    for (now, stamp) in [(7, 7), (7, 8), (3, 9), (-9, 10), (30, 30), (7, 31)] {
         assert_eq!(ledger.stamp(NOON + now).unwrap(), NOON + stamp, "{now}");
     }
+}
+
+fn what_is_older_is_forgotten_in_every_room(ledger: &mut dyn Ledger) {
+    let other = |event_id, after| KeptLine {
+        room_id: "!other:example.org".to_owned(),
+        ..line(event_id, after)
+    };
+    assert!(ledger.keep_line(&other("$1", 1)).unwrap());
+    assert!(ledger.keep_line(&line("$2", 2)).unwrap());
+    assert!(ledger.keep_line(&line("$3", 3)).unwrap());
+    assert!(vote(ledger, "$vote", "$2", SAM));
+    ledger.unsay(ROOM, "$late", NOON + 2).unwrap();
+    assert_eq!(ledger.forget_older(NOON + 1).unwrap(), 0);
+    assert!(!ledger.keep_line(&line("$late", 9)).unwrap());
+    assert_eq!(ledger.forget_older(NOON + 3).unwrap(), 2);
+    let left: Vec<String> = all(ledger).into_iter().map(|it| it.line.event_id).collect();
+    assert_eq!(left, ["$3"]);
+    assert!(ledger.keep_line(&other("$1", 1)).unwrap());
+    assert!(ledger.keep_line(&line("$late", 9)).unwrap());
 }
 
 fn a_line_is_kept_as_it_came(ledger: &mut dyn Ledger) {

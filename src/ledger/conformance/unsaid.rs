@@ -231,7 +231,7 @@ fn nothing_of_a_stream_is_pruned(ledger: &mut dyn Ledger) {
     assert_eq!(all(ledger), [voted(&kept, &[SAM])]);
     assert!(!ledger.keep_line(&line("$late", 1)).unwrap());
     assert!(ledger.ages_read(ROOM).unwrap());
-    assert_eq!(ledger.stamp(NOON).unwrap(), NOON + 7);
+    assert_eq!(ledger.stamp(NOON).unwrap(), NOON + 8);
 }
 
 fn lines_go_on_in_the_room_that_took_the_place(ledger: &mut dyn Ledger) {

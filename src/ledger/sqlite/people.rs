@@ -28,13 +28,14 @@ impl SqliteLedger {
         let mut failed = None;
         let handle = choose(user_id, &mut |handle| {
             let owner = self.number("SELECT 1 FROM handles WHERE handle = ?1", [handle]);
-            owner
-                .map(|owner| owner.is_some())
-                // Not taken: whoever looks for a free one must come to an end.
-                .unwrap_or_else(|error| {
+            match owner {
+                Ok(owner) => owner.is_some(),
+                Err(error) => {
                     failed = Some(error);
+                    // Not taken: whoever looks for a free one must come to an end.
                     false
-                })
+                }
+            }
         });
         if let Some(error) = failed {
             return Err(error);

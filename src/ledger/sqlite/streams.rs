@@ -133,7 +133,7 @@ impl Streams for SqliteLedger {
     fn stamp(&mut self, now: Millis) -> Result<Millis, LedgerError> {
         let given = self.number(
             "INSERT INTO stream_clock (one, last) VALUES (1, ?1)
-             ON CONFLICT (one) DO UPDATE SET last = MAX(last, excluded.last) RETURNING last",
+             ON CONFLICT (one) DO UPDATE SET last = MAX(last + 1, excluded.last) RETURNING last",
             [now],
         )?;
         Ok(given.unwrap_or(now))
@@ -290,6 +290,13 @@ impl Streams for SqliteLedger {
         }
         let old = "DELETE FROM lines WHERE room_id = ?1 AND stamp < ?2";
         let gone = self.change(old, params![room_id, before])?;
+        self.forgot |= gone > 0;
+        Ok(gone as u64)
+    }
+
+    fn forget_older(&mut self, before: Millis) -> Result<u64, LedgerError> {
+        self.change("DELETE FROM unsaid WHERE stamp < ?1", [before])?;
+        let gone = self.change("DELETE FROM lines WHERE stamp < ?1", [before])?;
         self.forgot |= gone > 0;
         Ok(gone as u64)
     }

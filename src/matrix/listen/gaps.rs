@@ -20,7 +20,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::super::rooms;
-use super::{ListenError, Listener, TIMELINE};
+use super::{ListenError, Listener, TIMELINE, talk};
 use crate::clock;
 use crate::desk::Interest;
 use crate::ledger::{Gap, LedgerError};
@@ -34,11 +34,13 @@ const PAGES: usize = 200;
 /// The same where every question is over: only corrections of answers can matter there.
 const PAGES_WHEN_OVER: usize = 5;
 /// The types of events that can matter.
-const READ: [&str; 4] = [
+const READ: [&str; 5] = [
     "m.room.message",
     "m.room.encrypted",
     "m.room.redaction",
     "m.reaction",
+    // The bot's own coming: what was said in a stream before it was not said to it.
+    "m.room.member",
 ];
 /// How soon a hole that could not be filled is tried again.
 pub(super) const FILL_AGAIN: Duration = Duration::from_secs(10);
@@ -61,7 +63,12 @@ impl Listener {
         let mut events = Vec::new();
         let mut from = from.to_owned();
         let pending = self.service.interest(room.room_id().as_str()) == Some(Interest::Pending);
-        let pages = if pending { PAGES } else { PAGES_WHEN_OVER };
+        let stream = self.rooms.stream_of(room.room_id()).is_some();
+        let pages = if pending || stream {
+            PAGES
+        } else {
+            PAGES_WHEN_OVER
+        };
         for _ in 0..pages {
             let mut options = MessagesOptions::backward().from(Some(from.as_str()));
             options.filter.types = Some(READ.map(str::to_owned).to_vec());
@@ -176,10 +183,12 @@ impl Listener {
             Some(room) => {
                 let filling = self.fill(&room, &newest.prev_batch, oldest.since.as_deref());
                 let mut filling = filling.await;
-                if let Filling::Filled(events) = &filling
-                    && self.listen(&room, events, &mut batch).await.is_err()
-                {
-                    filling = Filling::Later;
+                if let Filling::Filled(events) = &filling {
+                    self.meet(events, &mut batch);
+                    let from = talk::said_since_join(&room, events).await;
+                    if self.listen(&room, events, from, &mut batch).await.is_err() {
+                        filling = Filling::Later;
+                    }
                 }
                 let age = clock::now().saturating_sub(oldest.found_at);
                 match filling {
@@ -196,7 +205,7 @@ impl Listener {
                         );
                         // What was kept behind the hole is read by the room's rules, if those
                         // can be had.
-                        let _ = self.listen(&room, &[], &mut batch).await;
+                        let _ = self.listen(&room, &[], 0, &mut batch).await;
                         true
                     }
                 }

@@ -82,6 +82,11 @@ fn answers_to_commands() {
     );
     assert_snapshot!("not_declinable", both(&not_declinable(PLACE, &ending)));
     assert_snapshot!("read_later", both(&read_later()));
+    assert_snapshot!("agents_read", both(&agents(PLACE, false, false, &commands)));
+    assert_snapshot!(
+        "agents_do_not_read",
+        both(&agents(PLACE, true, true, &commands))
+    );
 }
 
 /// Markup, breaks, direction overrides, forged lists, right-to-left text.

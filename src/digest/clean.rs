@@ -1,0 +1,105 @@
+//! Text as it is shown (digest.md, 4): NFC, one blank for white space of any kind, and nothing
+//! that cannot be seen.
+
+use std::iter::Peekable;
+use std::str::Chars;
+
+use icu_normalizer::ComposingNormalizerBorrowed;
+
+use super::letters::{
+    BLACK_FLAG, EMOJI_STYLE, END_OF_TAGS, TEXT_STYLE, ZWJ, ZWNJ, is_emoji, is_flag_tag, is_letter,
+    is_mark, is_unseen, takes_style,
+};
+
+/// The text as it is shown. Cleaning a clean text changes nothing.
+pub(super) fn clean(text: &str) -> String {
+    if text.is_ascii() {
+        return sift(text);
+    }
+    let nfc = ComposingNormalizerBorrowed::new_nfc();
+    let kept = sift(&nfc.normalize(text));
+    // What went may have stood between a letter and its mark.
+    match nfc.normalize(&kept) {
+        std::borrow::Cow::Borrowed(_) => kept,
+        std::borrow::Cow::Owned(composed) => composed,
+    }
+}
+
+/// The text without the quotation that a reply begins with (digest.md, 3): leading `>` lines, and
+/// one blank line after them.
+pub(super) fn without_quotation(body: &str) -> &str {
+    let mut rest = body;
+    while rest.starts_with('>') {
+        rest = rest.split_once('\n').map_or("", |(_, after)| after);
+    }
+    if rest.len() < body.len() {
+        let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
+        if line.trim().is_empty() {
+            rest = after;
+        }
+    }
+    rest
+}
+
+fn sift(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut blank = false;
+    // A joiner that stays if what comes next joins too.
+    let mut held = None;
+    let mut last = None;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c.is_whitespace() {
+            (blank, held) = (last.is_some(), None);
+            continue;
+        }
+        match c {
+            ZWNJ | ZWJ => {
+                if held.is_none() && !blank && last.is_some_and(joins) {
+                    held = Some(c);
+                }
+                continue;
+            }
+            TEXT_STYLE | EMOJI_STYLE => {
+                if held.is_none() && !blank && last.is_some_and(takes_style) {
+                    out.push(c);
+                    last = Some(c);
+                }
+                continue;
+            }
+            _ if is_unseen(c) => continue,
+            _ => {}
+        }
+        if let Some(joiner) = held.take().filter(|_| joins(c)) {
+            out.push(joiner);
+        }
+        if blank {
+            out.push(' ');
+            blank = false;
+        }
+        out.push(c);
+        last = Some(c);
+        if c == BLACK_FLAG {
+            take_tags(&mut chars, &mut out);
+        }
+    }
+    out
+}
+
+/// Takes the tags of one of the flags that have some; any others are left to be sifted out.
+fn take_tags(chars: &mut Peekable<Chars<'_>>, out: &mut String) {
+    let mut ahead = chars.clone();
+    let mut tags = 0;
+    while ahead.peek().is_some_and(|&tag| is_flag_tag(tag)) {
+        ahead.next();
+        tags += 1;
+    }
+    if (3..=6).contains(&tags) && ahead.next() == Some(END_OF_TAGS) {
+        out.extend(chars.take(tags + 1));
+    }
+}
+
+/// What a joiner may stand beside.
+fn joins(c: char) -> bool {
+    !c.is_ascii() && (is_letter(c) || is_mark(c) || is_emoji(c, Some(EMOJI_STYLE)))
+}

@@ -1,0 +1,128 @@
+//! Texts made comparable: match text (digest.md, 6) and the folded text that keys are made of
+//! (digest.md, 9).
+
+use icu_casemap::CaseMapper;
+use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
+
+use super::letters::{
+    EMOJI_STYLE, KEYCAP, TEXT_STYLE, ZWJ, ZWNJ, digit, is_above, is_apostrophe, is_arabic_mark,
+    is_arabic_punctuation, is_cjk_punctuation, is_emoji, is_flag_tag, is_sign, is_wordly,
+};
+
+/// Arabic's lengthening stroke.
+const TATWEEL: char = '\u{640}';
+
+/// The match text of a text without its `@names` (digest.md, 6): words parted by single blanks.
+pub(super) fn match_text(text: &str) -> String {
+    if text.is_ascii() {
+        return words(&text.to_ascii_lowercase());
+    }
+    let mut shown = String::with_capacity(text.len());
+    without_emoji(text, |c| {
+        shown.push(match c {
+            '\u{2212}' => '-',
+            c if is_apostrophe(c) => '\'',
+            c => c,
+        });
+    });
+    let shown = ComposingNormalizerBorrowed::new_nfkc().normalize(&shown);
+    let mut bare = String::with_capacity(shown.len());
+    for c in CaseMapper::new().fold_string(&shown).chars() {
+        if !is_arabic_mark(c) && c != TATWEEL {
+            bare.push(digit(c).unwrap_or(c));
+        }
+    }
+    words(&bare)
+}
+
+/// The text as keys compare it, before its words are trimmed (digest.md, 9).
+pub(super) fn folded(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let mut shown = String::with_capacity(text.len());
+    without_emoji(text, |c| {
+        shown.push(match c {
+            '٪' => '%',
+            '٫' => '.',
+            '٬' => ',',
+            c if is_apostrophe(c) => '\'',
+            c if is_cjk_punctuation(c) || is_arabic_punctuation(c) => ' ',
+            c => c,
+        });
+    });
+    let apart = DecomposingNormalizerBorrowed::new_nfkd().normalize(&shown);
+    let mut out = String::with_capacity(apart.len());
+    // Whether the letter that marks follow is Latin, Greek or Cyrillic.
+    let mut accented = false;
+    for c in CaseMapper::new().fold_string(&apart).chars() {
+        if is_arabic_mark(c) || c == TATWEEL || (accented && is_above(c)) {
+            continue;
+        }
+        if !is_above(c) {
+            accented = c.is_alphabetic() && c < '\u{530}';
+        }
+        out.push(digit(c).unwrap_or_else(|| of_one_shape(c)));
+    }
+    out
+}
+
+/// The text with what stands for a word's sound alone, NFKC and case-folded, signs kept: what the
+/// patterns of solicitation are looked for in.
+pub(super) fn with_signs(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let shown = ComposingNormalizerBorrowed::new_nfkc().normalize(text);
+    CaseMapper::new().fold_string(&shown).into_owned()
+}
+
+/// Letters of Arabic writing that keyboards differ in.
+fn of_one_shape(c: char) -> char {
+    match c {
+        'ي' | 'ى' | 'ئ' => 'ی',
+        'ك' => 'ک',
+        'أ' | 'إ' | 'آ' | 'ٱ' => 'ا',
+        'ة' => 'ه',
+        'ؤ' => 'و',
+        c => c,
+    }
+}
+
+/// Gives every character but emoji, which are blanks, and what only shapes characters. A keycap
+/// is the digit it is made of: one vote is not another.
+fn without_emoji(text: &str, mut give: impl FnMut(char)) {
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            ZWNJ | ZWJ | EMOJI_STYLE | TEXT_STYLE | KEYCAP => {}
+            c if is_flag_tag(c) || c == super::letters::END_OF_TAGS => {}
+            c if is_emoji(c, chars.peek().copied()) => give(' '),
+            c => give(c),
+        }
+    }
+}
+
+/// Lower-case text with its signs as blanks, except an apostrophe inside a word and the sign of a
+/// number.
+fn words(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut last = ' ';
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let next = chars.peek().copied().unwrap_or(' ');
+        let stays = match c {
+            '\'' => is_wordly(last) && is_wordly(next),
+            '+' | '-' => !is_wordly(last) && next.is_ascii_digit(),
+            c => !(c.is_whitespace() || is_sign(c)),
+        };
+        if stays {
+            out.push(c);
+        } else if !out.is_empty() && !out.ends_with(' ') {
+            out.push(' ');
+        }
+        last = c;
+    }
+    out.truncate(out.trim_end_matches(' ').len());
+    out
+}

@@ -1,0 +1,174 @@
+//! Who is in the room: who may be in the digest (digest.md, 2), and whom a name means.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use super::addresses::parts;
+use super::folded::match_text;
+use super::greeting::Names;
+use super::handles::RESERVED;
+use super::{Person, Settings, Standing};
+use crate::clock::Millis;
+
+/// How an agent is named to itself.
+const AGENT: &str = "agent";
+
+/// The people of a room at one moment.
+pub(super) struct People<'a> {
+    all: &'a [Person],
+    /// By place in `all`: whether they may be in the digest.
+    eligible: Vec<bool>,
+    by_id: HashMap<Cow<'a, str>, usize>,
+    /// By handle, and, for those who are left out, by localpart too.
+    by_name: HashMap<Cow<'a, str>, usize>,
+    agents: HashSet<&'a str>,
+    names: Names,
+}
+
+/// Whom a name means.
+pub(super) enum Named<'a> {
+    /// Someone who is shown, by this handle.
+    Shown(&'a str),
+    /// Someone who is not.
+    Hidden,
+    /// Nobody known.
+    Nobody,
+}
+
+impl<'a> People<'a> {
+    pub(super) fn new(all: &'a [Person], settings: &'a Settings, until: Millis) -> Self {
+        let agents: HashSet<&str> = settings.agents.iter().map(String::as_str).collect();
+        let eligible: Vec<bool> = all
+            .iter()
+            .map(|person| {
+                let old = person
+                    .first_seen
+                    .is_some_and(|seen| until.saturating_sub(seen) >= settings.min_age);
+                old && person.standing == Standing::In && !agents.contains(person.user.as_str())
+            })
+            .collect();
+        let mut people = Self {
+            all,
+            eligible,
+            by_id: HashMap::with_capacity(all.len()),
+            by_name: HashMap::with_capacity(all.len()),
+            agents,
+            names: Names::default(),
+        };
+        people.enter();
+        people
+    }
+
+    fn enter(&mut self) {
+        for (place, person) in self.all.iter().enumerate() {
+            self.by_id.insert(person.user.as_str().into(), place);
+            self.by_name.insert(person.handle.as_str().into(), place);
+            self.names.add(match_text(&person.handle));
+            if let Some(name) = &person.display_name {
+                let name = match_text(&super::clean::clean(name));
+                if let Some((first, _)) = name.split_once(' ') {
+                    self.names.add(first.to_owned());
+                }
+                self.names.add(name);
+            }
+        }
+        // What is nobody's exactly may be someone's roughly.
+        for (place, person) in self.all.iter().enumerate() {
+            if person.user.bytes().any(|b| b.is_ascii_uppercase()) {
+                let lower = person.user.to_ascii_lowercase();
+                self.by_id.entry(lower.into()).or_insert(place);
+            }
+            if self.eligible[place] {
+                continue;
+            }
+            if let Some((localpart, _)) = parts(&person.user) {
+                let lower = localpart.to_lowercase();
+                if !RESERVED.contains(&lower.as_str()) {
+                    self.by_name.entry(lower.into()).or_insert(place);
+                }
+            }
+        }
+    }
+
+    /// The place of someone who may be in the digest.
+    pub(super) fn eligible(&self, user: &str) -> Option<usize> {
+        let place = *self.by_id.get(user)?;
+        (self.eligible[place] && self.all[place].user == user).then_some(place)
+    }
+
+    pub(super) fn person(&self, place: usize) -> &'a Person {
+        &self.all[place]
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// What they are called in greetings.
+    pub(super) fn names(&self) -> &Names {
+        &self.names
+    }
+
+    pub(super) fn is_agent(&self, user: &str) -> bool {
+        self.agents.contains(user)
+    }
+
+    /// Whom an id means, as it was written.
+    pub(super) fn by_id(&self, written: &str) -> Named<'a> {
+        let id = plain(written);
+        if self.agents.contains(id.as_ref()) {
+            return Named::Shown(AGENT);
+        }
+        self.shown(self.place_of(&id))
+    }
+
+    /// Whom a name means that was typed behind an at sign.
+    pub(super) fn by_name(&self, name: &str) -> Named<'a> {
+        let name = name.to_lowercase();
+        match self.by_name.get(name.as_str()) {
+            None if RESERVED.contains(&name.as_str()) => Named::Shown(AGENT),
+            place => self.shown(place.copied()),
+        }
+    }
+
+    /// The id that someone's id is, however it was written.
+    pub(super) fn id_of(&self, written: &str) -> Option<&'a str> {
+        let id = plain(written);
+        if let Some(agent) = self.agents.get(id.as_ref()) {
+            return Some(agent);
+        }
+        self.place_of(&id)
+            .map(|place| self.all[place].user.as_str())
+    }
+
+    /// The id of whoever has the handle.
+    pub(super) fn id_of_name(&self, name: &str) -> Option<&'a str> {
+        let place = *self.by_name.get(name.to_lowercase().as_str())?;
+        Some(&self.all[place].user)
+    }
+
+    fn place_of(&self, id: &str) -> Option<usize> {
+        self.by_id.get(id).copied().or_else(|| {
+            let lower = id.to_ascii_lowercase();
+            self.by_id.get(lower.as_str()).copied()
+        })
+    }
+
+    fn shown(&self, place: Option<usize>) -> Named<'a> {
+        match place {
+            Some(place) if self.eligible[place] => Named::Shown(&self.all[place].handle),
+            Some(_) => Named::Hidden,
+            None => Named::Nobody,
+        }
+    }
+}
+
+/// The id with the at sign that ids have.
+fn plain(written: &str) -> Cow<'_, str> {
+    if written.starts_with('@') {
+        return written.into();
+    }
+    let mut chars = written.chars();
+    chars.next();
+    format!("@{}", chars.as_str()).into()
+}
