@@ -155,3 +155,34 @@ fn log_to_stderr(level: &str) {
         .with_target(false)
         .init();
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_holds_together() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn what_is_validated_is_a_card_unless_said_otherwise() {
+        let meant = |words: &str| {
+            let words = format!("matrix-elicit validate {words}");
+            let read = Arguments::try_parse_from(words.split_whitespace());
+            match read.map(|read| read.command) {
+                Ok(Command::Validate { file, contract }) => Some((file, contract)),
+                _ => None,
+            }
+        };
+        let file = || "FILE".to_owned();
+        assert_eq!(meant("FILE"), Some((file(), Contract::Card)));
+        assert_eq!(
+            meant("--as chat.agent-digest@1 FILE"),
+            Some((file(), Contract::AgentDigest))
+        );
+        assert_eq!(meant("FILE --as chat.agent-digest@2"), None);
+    }
+}
