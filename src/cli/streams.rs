@@ -108,7 +108,7 @@ async fn unsilence(wanted: &PersonArgs, out: &mut impl Write) -> anyhow::Result<
     }
     let PersonArgs { stream, user_id } = wanted;
     let stream_id = &stream.stream_id;
-    if answer["unsilenced"] == false {
+    if answer["undone"] == false {
         bail!("{user_id} was not left out of the digests of {stream_id}");
     }
     if !stream.bot.json {

@@ -140,7 +140,7 @@ async fn whatever_is_no_digest_is_a_failure_in_words() {
     wrong["items"][1]["who"]["id\u{1b}"] = json!("@sam:example.org");
     for (answer, said) in [
         (
-            refused(404, "STREAM_NOT_FOUND", "there is no stream of this id"),
+            refused(404, "ROOM_NOT_FOUND", "there is no stream of this id"),
             "the bot at BOT says: there is no stream of this id",
         ),
         (

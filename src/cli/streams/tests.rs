@@ -68,10 +68,10 @@ async fn somebody_is_left_out_for_a_while_or_until_it_is_undone() {
 #[tokio::test]
 async fn somebody_is_taken_in_again() {
     let stand = Stand::answering([
-        (200, json!({ "unsilenced": true })),
+        (200, json!({ "undone": true })),
         (204, Value::Null),
-        (200, json!({ "unsilenced": false })),
-        (200, json!({ "unsilenced": false })),
+        (200, json!({ "undone": false })),
+        (200, json!({ "undone": false })),
     ]);
     let words = format!("unsilence {STREAM} @ada:example.org");
     let again = "@ada:example.org is in the digests of ags_01JAB2C3D4E5F6G7H8J9K0MNPQ again\n";
@@ -85,10 +85,7 @@ async fn somebody_is_taken_in_again() {
     );
     assert_eq!(
         stand.run(&format!("{words} --json")).await,
-        (
-            "{\"unsilenced\":false}\n".to_owned(),
-            Err(was_not.to_owned())
-        )
+        ("{\"undone\":false}\n".to_owned(), Err(was_not.to_owned()))
     );
     assert_eq!(
         stand.asked(),
@@ -124,7 +121,7 @@ async fn who_is_left_out_is_a_table() {
 
 #[tokio::test]
 async fn a_refusal_is_told_in_words() {
-    let unknown = || refused(404, "STREAM_NOT_FOUND", "there is no stream of this id");
+    let unknown = || refused(404, "ROOM_NOT_FOUND", "there is no stream of this id");
     let person = format!("{STREAM} @ada:example.org");
     for words in [
         format!("silence {person}"),
