@@ -1,8 +1,10 @@
 //! `matrix-elicit digest STREAM`: what a room said, as an agent would be told, asked of the running
-//! bot.
+//! bot; with `--window FILE` of a window that is written down, asked of nobody.
 //!
 //! It holds words of anybody in a room: none of them reaches the terminal as anything that does
 //! more than be read.
+
+mod window;
 
 use std::fmt::Write as _;
 use std::io::Write;
@@ -11,7 +13,7 @@ use anyhow::bail;
 use clap::Args;
 use reqwest::Method;
 
-use super::running::BotArgs;
+use super::running::{RunningBot, WhereArgs};
 use super::terminal::{json_line, words};
 use crate::clock::{read_timestamp, timestamp};
 use crate::contract::digest::{
@@ -21,16 +23,33 @@ use crate::prose::moment;
 
 /// `digest`.
 #[derive(Debug, Args)]
+#[command(mut_arg("config", |config| config.required(false).required_unless_present("window")))]
 pub struct DigestArgs {
     #[command(flatten)]
-    bot: BotArgs,
+    place: Option<WhereArgs>,
+    /// Write the digest as one line of JSON.
+    #[arg(long)]
+    json: bool,
     /// The stream, by its id in `[streams]`.
-    #[arg(value_name = "STREAM", value_parser = stream_id)]
-    stream_id: String,
+    #[arg(value_name = "STREAM", value_parser = stream_id, required_unless_present = "window")]
+    stream_id: Option<String>,
     /// Only what was said from then on: a time with an offset, like 2026-11-06T10:00:00Z. Without
     /// it everything that is kept.
     #[arg(long, value_name = "TIME", value_parser = moment_with_offset)]
     since: Option<String>,
+    /// Make the digest of a window that is written down (JSON, in the shape of the corpus), as one
+    /// line of JSON, and ask no bot; `-` reads standard input.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stream_id", "since", "WhereArgs"])]
+    window: Option<String>,
+    /// With --window: the stream that the digest says it is of.
+    #[arg(
+        long = "stream",
+        value_name = "STREAM",
+        value_parser = stream_id,
+        requires = "window",
+        default_value = "ags_01JAB2C3D4E5F6G7H8J9K0MNPQ"
+    )]
+    of_stream: String,
 }
 
 /// Reads the id of a stream.
@@ -49,13 +68,20 @@ fn moment_with_offset(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// Asks for the digest and writes it to `out`.
+/// Asks for the digest, or makes it, and writes it to `out`.
 ///
 /// # Errors
-/// When the bot cannot be asked, says no, or answers what is no digest.
+/// When the bot cannot be asked, says no, or answers what is no digest; when the window cannot be
+/// read.
 pub async fn run(wanted: DigestArgs, out: &mut impl Write) -> anyhow::Result<()> {
-    let bot = wanted.bot.running()?;
-    let mut url = bot.url(&["streams", &wanted.stream_id, "digest"]);
+    if let Some(path) = &wanted.window {
+        return window::run(path, &wanted.of_stream, out);
+    }
+    let (Some(place), Some(stream_id)) = (&wanted.place, &wanted.stream_id) else {
+        bail!("say which stream of which bot, or which window");
+    };
+    let bot = RunningBot::of(place)?;
+    let mut url = bot.url(&["streams", stream_id, "digest"]);
     if let Some(since) = &wanted.since {
         url.query_pairs_mut().append_pair("since", since);
     }
@@ -67,11 +93,17 @@ pub async fn run(wanted: DigestArgs, out: &mut impl Write) -> anyhow::Result<()>
             bail!("{} answers what is no digest: {fault}", bot.base());
         }
     };
-    if wanted.bot.json {
-        writeln!(out, "{}", json_line(&serde_json::to_string(&digest)?))?;
+    if wanted.json {
+        write_json(&digest, out)
     } else {
         out.write_all(told(&digest).as_bytes())?;
+        Ok(())
     }
+}
+
+/// The digest alone, as one line of JSON.
+fn write_json(digest: &AgentDigest, out: &mut impl Write) -> anyhow::Result<()> {
+    writeln!(out, "{}", json_line(&serde_json::to_string(digest)?))?;
     Ok(())
 }
 

@@ -40,7 +40,8 @@ pub(super) fn contract(name: &str) -> Result<Contract, String> {
     })
 }
 
-fn text_of(path: &str) -> std::io::Result<String> {
+/// What stands in a file, or comes from standard input where the path is `-`.
+pub(super) fn text_of(path: &str) -> std::io::Result<String> {
     if path == "-" {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text)?;

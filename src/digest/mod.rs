@@ -31,6 +31,7 @@ mod lexicon;
 mod line_spam;
 mod links;
 mod names;
+mod object;
 mod people;
 mod pieces;
 mod prepared;
@@ -44,6 +45,7 @@ use serde::{Deserialize, Serialize};
 pub use answers::{Choice, answers};
 pub use groups::digest;
 pub use handles::handle;
+pub use object::object;
 pub use prepared::{Prepared, VERSION, Written, prepare};
 pub use votes::is_thumbs_up;
 

@@ -11,7 +11,7 @@ use super::{RoomTrouble, Service};
 use crate::accounts::Account;
 use crate::clock::{self, Millis};
 use crate::config::StreamConfig;
-use crate::contract::digest::{AgentDigest, DigestItem, InvalidDigest, ItemKind, Who};
+use crate::contract::digest::{AgentDigest, InvalidDigest};
 use crate::desk::{Change, Chat, Heard};
 use crate::digest::{self, Choice, Digest, Person, Prepared, Standing, Written};
 use crate::elicitation::State;
@@ -118,7 +118,7 @@ impl Service {
             truncated = made.truncated,
             "a digest of {stream} has {items} items; {left_out} lines are left out"
         );
-        of_contract(stream, since, until, made)
+        Ok(digest::object(stream, since, until, &made)?)
     }
 
     /// Deletes what was said in streams and is older than it is kept (`digest.md` 12), and everything
@@ -517,30 +517,6 @@ fn muted(standing: Standing) -> Standing {
 
 fn server_of(user_id: &str) -> &str {
     user_id.split_once(':').map_or("", |(_, server)| server)
-}
-
-/// The digest in the words of its contract.
-fn of_contract(
-    stream: &str,
-    since: Option<Millis>,
-    until: Millis,
-    made: Digest,
-) -> Result<AgentDigest, DigestError> {
-    let (chars, truncated) = (made.chars, made.truncated);
-    let items = made.items.into_iter().map(|item| {
-        let kind = match item.kind {
-            digest::Kind::Question => ItemKind::Question,
-            digest::Kind::Suggestion => ItemKind::Suggestion,
-            digest::Kind::Reaction => ItemKind::Reaction,
-        };
-        let who = Who::new(item.display_name, item.handle)?;
-        let (upvotes, repeated) = (u64::from(item.upvotes), item.repeated.map(u64::from));
-        DigestItem::new(who, item.what, kind, upvotes, repeated)
-    });
-    let items = items.collect::<Result<Vec<_>, InvalidDigest>>()?;
-    Ok(AgentDigest::new(
-        stream, since, until, items, chars, truncated,
-    )?)
 }
 
 fn prepare(line: &KeptLine, prefix: &str) -> Option<Prepared> {

@@ -183,6 +183,62 @@ async fn a_bot_that_is_not_there_is_said_to_be_so() {
 }
 
 #[test]
+fn a_window_asks_no_bot_and_needs_nothing_else() {
+    use clap::error::ErrorKind::{ArgumentConflict, MissingRequiredArgument, ValueValidation};
+
+    let read = |words: &str| {
+        let words = format!("digest {words}");
+        let read = Arguments::try_parse_from(words.split_whitespace());
+        read.map(|read| (read.wanted.window, read.wanted.of_stream))
+            .map_err(|error| error.kind())
+    };
+    let file = Some("FILE".to_owned());
+    let other = "ags_01JAB2C3D4E5F6G7H8J9K0MNPR";
+    assert_eq!(read("--window FILE"), Ok((file.clone(), STREAM.to_owned())));
+    assert_eq!(
+        read(&format!("--window FILE --json --stream {other}")),
+        Ok((file, other.to_owned()))
+    );
+    for (words, kind) in [
+        ("", MissingRequiredArgument),
+        (STREAM, MissingRequiredArgument),
+        ("--config c", MissingRequiredArgument),
+        (
+            "--config c --stream ags_01JAB2C3D4E5F6G7H8J9K0MNPR",
+            MissingRequiredArgument,
+        ),
+        ("--window FILE --stream ags_1", ValueValidation),
+        ("--window FILE --config c", ArgumentConflict),
+        ("--window FILE --url http://127.0.0.1:1", ArgumentConflict),
+        (
+            "--window FILE --since 2026-11-06T10:00:00Z",
+            ArgumentConflict,
+        ),
+        (
+            "--window FILE ags_01JAB2C3D4E5F6G7H8J9K0MNPQ",
+            ArgumentConflict,
+        ),
+    ] {
+        assert_eq!(read(words), Err(kind), "{words}");
+    }
+}
+
+#[tokio::test]
+async fn a_window_is_made_a_digest_as_json_alone() {
+    let corpus = include_str!("../../../tests/corpus/digest.jsonl");
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), corpus.lines().next().unwrap()).unwrap();
+    let path = file.path().to_str().unwrap();
+    let words = ["digest", "--window", path];
+    let mut out = Vec::new();
+    let arguments = Arguments::try_parse_from(words).unwrap();
+    arguments.run(&mut out).await.unwrap();
+    let mut full = value(FULL);
+    full["chars"] = json!(56);
+    assert_eq!(value(&String::from_utf8(out).unwrap()), full);
+}
+
+#[test]
 fn only_a_stream_and_a_moment_are_taken() {
     let takes = |words: &str| {
         let words = format!("digest --config c {words}");
