@@ -211,3 +211,23 @@ fn opting_out_deletes_what_there_is_also_of_who_is_out_already() {
     assert!(!ledger.opt_out(MIRA, NOON).unwrap());
     assert_eq!(ledger.lines(ROOM, None, Millis::MAX).unwrap(), []);
 }
+
+#[test]
+fn of_a_line_that_is_gone_no_row_is_left() {
+    let mut ledger = SqliteLedger::in_memory().unwrap();
+    let rows = |ledger: &SqliteLedger| {
+        ["lines", "texts", "votes"].map(|table| {
+            let count = format!("SELECT COUNT(*) FROM {table}");
+            let row = ledger.connection().query_row(&count, [], |row| row.get(0));
+            row.unwrap()
+        })
+    };
+    assert!(ledger.keep_line(&line("$a", 1)).unwrap());
+    let edited = text("$edit", 1, Some("$a"));
+    assert!(ledger.edit_line(ROOM, "$a", MIRA, &edited).unwrap());
+    assert!(ledger.vote(ROOM, "$1", "$a", "@sam:x.org", NOON).unwrap());
+    let before: [i64; 3] = rows(&ledger);
+    assert_eq!(before, [1, 2, 1]);
+    assert!(ledger.unsay(ROOM, "$a", NOON).unwrap());
+    assert_eq!(rows(&ledger), [0, 0, 0]);
+}

@@ -48,8 +48,8 @@ fn at(room_id: &str, line: KeptLine) -> KeptLine {
 }
 
 fn a_redacted_line_goes_with_its_texts_and_votes(ledger: &mut dyn Ledger) {
-    keep(ledger, line("$a", 1));
-    let other = keep(ledger, line("$b", 2));
+    let other = keep(ledger, line("$b", 1));
+    keep(ledger, line("$a", 2));
     assert!(edit(ledger, &text("$edit", 10, Some("$a"))));
     assert!(vote(ledger, "$1", "$a", SAM));
     assert!(vote(ledger, "$2", "$b", SAM));
@@ -59,6 +59,9 @@ fn a_redacted_line_goes_with_its_texts_and_votes(ledger: &mut dyn Ledger) {
     for gone in ["$a", "$edit", "$1"] {
         assert!(!unsay(ledger, gone), "{gone}");
     }
+    // Nor do its votes go over to what is said next.
+    let next = keep(ledger, line("$c", 3));
+    assert_eq!(all(ledger), [voted(&other, &[SAM]), next]);
 }
 
 fn a_redacted_line_does_not_come_back(ledger: &mut dyn Ledger) {
@@ -123,6 +126,7 @@ fn a_line_that_came_with_its_edit_goes_with_it(ledger: &mut dyn Ledger) {
     assert_eq!(all(ledger), [saying(&kept, &older)]);
     assert!(unsay(ledger, "$older"));
     assert_eq!(all(ledger), []);
+    assert!(!edit(ledger, &text("$again", 20, Some("edit"))));
 }
 
 fn a_redacted_vote_goes_and_another_of_the_same_person_stays(ledger: &mut dyn Ledger) {
@@ -157,11 +161,17 @@ fn what_was_unsaid_before_it_came_is_not_kept(ledger: &mut dyn Ledger) {
         assert!(!unsay(ledger, event_id), "{event_id}");
     }
     assert!(!ledger.keep_line(&line("$late", 1)).unwrap());
-    let edited = KeptLine {
-        text: text("$edit", 10, Some("edit")),
-        ..line("$b", 1)
-    };
-    assert!(!ledger.keep_line(&edited).unwrap());
+    // Nor with an edit, nor where only the edit was unsaid.
+    for (event_id, edit_id) in [("$late", "$other"), ("$b", "$edit")] {
+        let edited = KeptLine {
+            text: text(edit_id, 10, Some("edit")),
+            ..line(event_id, 1)
+        };
+        assert!(!ledger.keep_line(&edited).unwrap(), "{event_id}");
+        let again = text("$again", 20, Some("edit"));
+        let edited = ledger.edit_line(ROOM, event_id, MIRA, &again).unwrap();
+        assert!(!edited, "{event_id}");
+    }
     let kept = keep(ledger, line("$a", 1));
     assert!(!edit(ledger, &text("$edit", 10, Some("edit"))));
     assert!(!vote(ledger, "$vote", "$a", SAM));
@@ -247,7 +257,15 @@ fn lines_go_on_in_the_room_that_took_the_place(ledger: &mut dyn Ledger) {
     assert_eq!(of(ledger, NEXT), [moved.clone(), new]);
     assert_eq!(ledger.line(NEXT, "$a").unwrap(), Some(moved));
     assert_eq!(all(ledger), []);
-    assert_eq!(of(ledger, OTHER), [other]);
+    assert_eq!(of(ledger, OTHER), [other.clone()]);
+    // To the last, when that room was upgraded as well.
+    assert!(ledger.set_successor(NEXT, "!last:example.org").unwrap());
+    ledger.move_lines(OTHER, NEXT).unwrap();
+    let last = StoredLine {
+        line: at("!last:example.org", other.line),
+        votes: Vec::new(),
+    };
+    assert_eq!(of(ledger, "!last:example.org"), [last]);
 }
 
 fn an_upgraded_room_means_its_successor(ledger: &mut dyn Ledger) {
@@ -277,8 +295,13 @@ fn an_upgraded_room_means_its_successor(ledger: &mut dyn Ledger) {
     assert!(unsay(ledger, "$b"));
     assert!(!ledger.keep_line(&at(NEXT, line("$b", 2))).unwrap());
     ledger.note_ages_read(ROOM).unwrap();
-    assert!(ledger.ages_read(NEXT).unwrap());
-    assert!(ledger.ages_read(ROOM).unwrap());
+    ledger.silence(ROOM, SAM, None).unwrap();
+    for room_id in [ROOM, NEXT] {
+        assert!(ledger.ages_read(room_id).unwrap(), "{room_id}");
+        let silenced = ledger.silenced(room_id, NOON).unwrap();
+        assert_eq!(silenced, [(SAM.to_owned(), None)], "{room_id}");
+    }
+    assert!(ledger.unsilence(ROOM, SAM).unwrap());
     assert_eq!(ledger.forget_rooms_but(&[ROOM.to_owned()]).unwrap(), 0);
     assert_eq!(ledger.forget_lines(ROOM, NOON + 2).unwrap(), 1);
     assert_eq!(of(ledger, NEXT), []);
