@@ -54,7 +54,7 @@ impl SqliteLedger {
         // The order of the loops is forced: by the index of the lines, then what belongs to each.
         let sql = format!(
             "SELECT lines.seq, votes.voter FROM lines CROSS JOIN votes ON votes.line = lines.seq
-             WHERE {which} AND {votes} ORDER BY lines.seq, votes.voter"
+             WHERE {which} AND {votes} ORDER BY lines.stamp, lines.seq, votes.voter"
         );
         let mut voters: HashMap<i64, Vec<String>> = HashMap::new();
         for (line, voter) in self.all(&sql, params, |row| Ok((row.get(0)?, row.get(1)?)))? {
