@@ -62,8 +62,8 @@ pub struct StoredLine {
 /// **What is deleted.** Deleted text is overwritten in the database by the commit that deletes it,
 /// and the log, which may hold older copies of it, is emptied right after that commit. While
 /// somebody is reading the log cannot be emptied; then that is done after the next commit that
-/// finds nobody reading, or when the ledger is closed. A crash between leaves the log as it was, for
-/// the next start to take in; the log is written over, and emptied with whatever is deleted next.
+/// finds nobody reading, or when the ledger is closed. What a crash leaves in the log goes at the
+/// next start. None of this reaches copies and snapshots that the file system or a backup made.
 ///
 /// Nothing here goes by [`super::Ledger::prune`]: only by [`Streams::unsay`],
 /// [`Streams::forget_lines`], [`Streams::forget_rooms_but`] and [`super::People::opt_out`].

@@ -27,8 +27,7 @@ impl SqliteLedger {
     fn give_handle(&self, user_id: &str, choose: ChooseHandle<'_>) -> Result<String, LedgerError> {
         let mut failed = None;
         let handle = choose(user_id, &mut |handle| {
-            let owner = self.number("SELECT 1 FROM handles WHERE handle = ?1", [handle]);
-            match owner {
+            match self.number("SELECT 1 FROM handles WHERE handle = ?1", [handle]) {
                 Ok(owner) => owner.is_some(),
                 Err(error) => {
                     failed = Some(error);
