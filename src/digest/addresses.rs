@@ -130,13 +130,13 @@ fn id(text: &str, start: usize) -> Option<usize> {
 
 /// How long the name of a server is at the beginning of a text.
 fn server(text: &str) -> usize {
-    let host = if text.starts_with('[') {
-        let inner =
-            text[1..].trim_start_matches(|c: char| c.is_ascii_hexdigit() || matches!(c, ':' | '.'));
-        if !inner.starts_with(']') {
+    let host = if let Some(inner) = text.strip_prefix('[') {
+        let after =
+            inner.trim_start_matches(|c: char| c.is_ascii_hexdigit() || matches!(c, ':' | '.'));
+        if !after.starts_with(']') {
             return 0;
         }
-        text.len() - inner.len() + 1
+        text.len() - after.len() + 1
     } else {
         let end = text
             .find(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '.' | '-')))

@@ -8,16 +8,19 @@ use icu_normalizer::ComposingNormalizerBorrowed;
 
 use super::letters::{
     BLACK_FLAG, EMOJI_STYLE, END_OF_TAGS, TEXT_STYLE, ZWJ, ZWNJ, is_emoji, is_flag_tag, is_letter,
-    is_mark, is_unseen, takes_style,
+    is_mark, is_plain_letter, is_unseen, takes_style,
 };
 
 /// The text as it is shown. Cleaning a clean text changes nothing.
 pub(super) fn clean(text: &str) -> String {
     if text.is_ascii() {
-        return sift(text);
+        return sift(text).0;
     }
     let nfc = ComposingNormalizerBorrowed::new_nfc();
-    let kept = sift(&nfc.normalize(text));
+    let (kept, whole) = sift(&nfc.normalize(text));
+    if whole {
+        return kept;
+    }
     // What went may have stood between a letter and its mark.
     match nfc.normalize(&kept) {
         std::borrow::Cow::Borrowed(_) => kept,
@@ -41,7 +44,9 @@ pub(super) fn without_quotation(body: &str) -> &str {
     rest
 }
 
-fn sift(text: &str) -> String {
+/// The text without what cannot be seen, and whether it had nothing of the kind but white space.
+fn sift(text: &str) -> (String, bool) {
+    let mut whole = true;
     let mut out = String::with_capacity(text.len());
     let mut blank = false;
     // A joiner that stays if what comes next joins too.
@@ -49,6 +54,19 @@ fn sift(text: &str) -> String {
     let mut last = None;
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
+        if c.is_ascii_graphic() || is_plain_letter(c) {
+            // The short cut for almost all there is.
+            if let Some(joiner) = held.take().filter(|_| !c.is_ascii()) {
+                out.push(joiner);
+            }
+            if blank {
+                out.push(' ');
+                blank = false;
+            }
+            out.push(c);
+            last = Some(c);
+            continue;
+        }
         if c.is_whitespace() {
             (blank, held) = (last.is_some(), None);
             continue;
@@ -58,6 +76,7 @@ fn sift(text: &str) -> String {
                 if held.is_none() && !blank && last.is_some_and(joins) {
                     held = Some(c);
                 }
+                whole = false;
                 continue;
             }
             TEXT_STYLE | EMOJI_STYLE => {
@@ -65,9 +84,13 @@ fn sift(text: &str) -> String {
                     out.push(c);
                     last = Some(c);
                 }
+                whole = false;
                 continue;
             }
-            _ if is_unseen(c) => continue,
+            _ if is_unseen(c) => {
+                whole = false;
+                continue;
+            }
             _ => {}
         }
         if let Some(joiner) = held.take().filter(|_| joins(c)) {
@@ -83,7 +106,7 @@ fn sift(text: &str) -> String {
             take_tags(&mut chars, &mut out);
         }
     }
-    out
+    (out, whole)
 }
 
 /// Takes the tags of one of the flags that have some; any others are left to be sifted out.

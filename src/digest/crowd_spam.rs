@@ -12,74 +12,80 @@ const FLOOD: usize = 11;
 const FLOOD_WITHIN: Millis = 60_000;
 
 /// Marks each line that is spam by what its sender said besides it. `said` is ordered by key and
-/// person.
-pub(super) fn mark(
-    lines: &[Line<'_>],
-    said: &[Said],
-    people: &People<'_>,
-    reasons: &mut [Option<Reason>],
-) {
-    let mut note = |line: usize, reason| {
-        reasons[line].get_or_insert(reason);
-    };
-    for copies in said.chunk_by(|a, b| a.key == b.key && a.person == b.person) {
+/// person, who are so many.
+pub(super) fn mark(said: &mut [Said], people: usize) {
+    for copies in said.chunk_by_mut(|a, b| a.key == b.key && a.person == b.person) {
         if copies.len() >= MANY {
-            copies
-                .iter()
-                .for_each(|copy| note(copy.line, Reason::Copies));
+            for copy in copies {
+                note(copy, Reason::Copies);
+            }
         }
     }
-    for line in said.iter().map(|said| said.line) {
-        if mentions_many(&lines[line], people) {
-            note(line, Reason::Mentions);
-        }
+    let mut by_person = vec![Vec::new(); people];
+    for (place, said) in said.iter().enumerate() {
+        by_person[said.person as usize].push(Message {
+            stamp: said.stamp,
+            sent_at: said.sent_at,
+            only_links: said.only_links,
+            place,
+        });
     }
-    for mut theirs in by_person(said, people.count()) {
-        let only_links = |line: &&usize| lines[**line].prepared.is_only_links();
-        if theirs.len() >= MANY && theirs.iter().filter(only_links).count() >= MANY {
-            theirs
-                .iter()
-                .filter(only_links)
-                .for_each(|&line| note(line, Reason::Links));
+    for mut theirs in by_person {
+        let only_links = || theirs.iter().filter(|message| message.only_links);
+        if only_links().count() >= MANY {
+            for message in only_links() {
+                note(&mut said[message.place], Reason::Links);
+            }
         }
         if theirs.len() >= FLOOD {
             // Lines that we were given at once are in the order they were sent in.
-            theirs.sort_unstable_by_key(|&line| {
-                let line = &lines[line];
-                (line.stamp, line.sent_at, line.event_id)
+            theirs.sort_unstable_by(|a, b| {
+                a.stamp
+                    .cmp(&b.stamp)
+                    .then_with(|| a.sent_at.cmp(&b.sent_at))
             });
-            floods(lines, &theirs, |line| note(line, Reason::Flood));
+            floods(&theirs, |place| note(&mut said[place], Reason::Flood));
         }
     }
 }
 
-fn by_person(said: &[Said], count: usize) -> Vec<Vec<usize>> {
-    let mut lines = vec![Vec::new(); count];
-    for said in said {
-        lines[said.person].push(said.line);
-    }
-    lines
+fn note(said: &mut Said, reason: Reason) {
+    said.dropped.get_or_insert(reason);
+}
+
+/// A line, as its sender's others are compared with it.
+#[derive(Clone)]
+struct Message {
+    stamp: Millis,
+    sent_at: Millis,
+    only_links: bool,
+    /// By place among what was said.
+    place: usize,
 }
 
 /// Eleven in a minute by our clock and by the senders': after an outage a whole day arrives in a
 /// second, and that is no flood.
-fn floods(lines: &[Line<'_>], theirs: &[usize], mut note: impl FnMut(usize)) {
+fn floods(theirs: &[Message], mut note: impl FnMut(usize)) {
     for run in theirs.windows(FLOOD) {
-        let span = |clock: fn(&Line<'_>) -> Millis| {
-            let times = || run.iter().map(|&line| clock(&lines[line]));
-            let first = times().min().unwrap_or_default();
-            times().max().unwrap_or_default().saturating_sub(first)
+        let (Some(first), Some(last)) = (run.first(), run.last()) else {
+            continue;
         };
-        if span(|line| line.stamp) < FLOOD_WITHIN
-            && span(|line| line.sent_at.unwrap_or(line.stamp)) < FLOOD_WITHIN
-        {
-            run.iter().for_each(|&line| note(line));
+        if last.stamp.saturating_sub(first.stamp) >= FLOOD_WITHIN {
+            continue;
+        }
+        let sent = || run.iter().map(|message| message.sent_at);
+        let earliest = sent().min().unwrap_or_default();
+        let latest = sent().max().unwrap_or_default();
+        if latest.saturating_sub(earliest) < FLOOD_WITHIN {
+            for message in run {
+                note(message.place);
+            }
         }
     }
 }
 
 /// Five others, not counting oneself, the agent, and whoever is replied to.
-fn mentions_many(line: &Line<'_>, people: &People<'_>) -> bool {
+pub(super) fn mentions_many(line: &Line<'_>, people: &People<'_>) -> bool {
     if line.prepared.named() + line.mentions.len() < MANY {
         return false;
     }

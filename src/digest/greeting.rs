@@ -92,7 +92,9 @@ impl Names {
             }
         }
         ends.retain(|&end| self.known.contains(&rest[..end]));
-        ends.iter_mut().for_each(|end| *end += at);
+        for end in &mut ends {
+            *end += at;
+        }
         ends
     }
 }
@@ -115,12 +117,12 @@ fn is_wholly_greeting(matched: &str, names: &Names) -> bool {
                 open.push(place);
             }
         };
-        let greetings: Vec<usize> = LEXICON.greeting.all_at(matched, at).collect();
-        greetings.into_iter().for_each(|end| reach(end, true));
-        LEXICON
-            .vocative
-            .all_at(matched, at)
-            .for_each(|end| reach(end, false));
+        for end in LEXICON.greeting.all_at(matched, at) {
+            reach(end, true);
+        }
+        for end in LEXICON.vocative.all_at(matched, at) {
+            reach(end, false);
+        }
         for end in names.ends_at(matched, at) {
             reach(end, false);
         }

@@ -12,15 +12,33 @@ use super::{
     Digest, Dropped, Item, Kind, LONGEST_WHAT, Line, MOST_CHARS, MOST_ITEMS, Reason, Settings,
     Window,
 };
+use crate::clock::Millis;
 
 /// A line that someone said who may be in the digest.
+///
+/// What is asked of all lines is here, side by side: a hundred thousand of them are sorted.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Said {
     pub(super) key: Key,
+    pub(super) stamp: Millis,
     /// By place among the people.
-    pub(super) person: usize,
+    pub(super) person: u32,
     /// By place among the lines.
-    pub(super) line: usize,
+    pub(super) line: u32,
+    pub(super) sent_at: Millis,
+    pub(super) only_links: bool,
+    kind: Kind,
+    has_votes: bool,
+    greets: bool,
+    /// Why it is not in the digest.
+    pub(super) dropped: Option<Reason>,
+}
+
+impl Said {
+    pub(super) fn line<'w, 'a>(&self, lines: &'w [Line<'a>]) -> &'w Line<'a> {
+        // It was made from a line that is there.
+        &lines[self.line as usize]
+    }
 }
 
 /// Everyone who said one thing, and everyone who wants it.
@@ -39,44 +57,33 @@ pub fn digest(window: &Window<'_>, settings: &Settings) -> Digest {
     let people = People::new(window.people, settings, window.until);
     let lines = &window.lines;
     let mut dropped = Dropped::default();
-    let mut said = Vec::with_capacity(lines.len());
-    for (place, line) in lines.iter().enumerate() {
-        let inside =
-            window.since.is_none_or(|since| since <= line.stamp) && line.stamp < window.until;
-        if !inside {
-            continue;
+    let mut said = said(window, &people, &mut dropped);
+    said.sort_unstable_by(|a, b| {
+        if a.key.0 == b.key.0 {
+            a.person.cmp(&b.person)
+        } else {
+            a.key.0.cmp(&b.key.0)
         }
-        match people.eligible(line.sender) {
-            Some(person) => said.push(Said {
-                key: line.prepared.key(&people),
-                person,
-                line: place,
-            }),
-            None => dropped.count(Reason::Excluded),
+    });
+    crowd_spam::mark(&mut said, people.count());
+    for said in &mut said {
+        if said.dropped.is_none() && said.greets {
+            said.dropped = Some(Reason::Greeting);
         }
-    }
-    said.sort_unstable_by_key(|said| (said.key, said.person));
-
-    let mut reasons: Vec<Option<Reason>> = lines.iter().map(|line| line.prepared.spam()).collect();
-    crowd_spam::mark(lines, &said, &people, &mut reasons);
-    for line in said.iter().map(|said| said.line) {
-        if reasons[line].is_none() && lines[line].prepared.greets(people.names()) {
-            reasons[line] = Some(Reason::Greeting);
-        }
-        if let Some(reason) = reasons[line] {
+        if let Some(reason) = said.dropped {
             dropped.count(reason);
         }
     }
 
     let mut groups: Vec<Group> = said
         .chunk_by(|a, b| a.key == b.key)
-        .filter_map(|all| group(all, lines, &reasons, &people))
+        .filter_map(|all| group(all, lines, &people))
         .collect();
     let found = groups.len();
     first_few(&mut groups, lines);
     let mut items = Vec::new();
     let mut chars = 0;
-    for group in groups.iter().take(MOST_ITEMS) {
+    for group in &groups {
         let item = item(group, lines, &people);
         let more = [&item.what, &item.display_name, &item.handle].map(|text| length(text));
         let with_it = chars + more.iter().sum::<u32>();
@@ -94,23 +101,55 @@ pub fn digest(window: &Window<'_>, settings: &Settings) -> Digest {
     }
 }
 
+/// What is said inside the window by those who may be in the digest.
+fn said(window: &Window<'_>, people: &People<'_>, dropped: &mut Dropped) -> Vec<Said> {
+    let mut said = Vec::with_capacity(window.lines.len());
+    // Places fit: nobody has four thousand million lines in memory.
+    for (place, line) in (0u32..).zip(&window.lines) {
+        let begun = window.since.is_none_or(|since| since <= line.stamp);
+        if !begun || window.until <= line.stamp {
+            continue;
+        }
+        let Some(person) = people.eligible(line.sender) else {
+            dropped.count(Reason::Excluded);
+            continue;
+        };
+        said.push(Said {
+            key: line.prepared.key(people),
+            stamp: line.stamp,
+            person,
+            line: place,
+            kind: line.prepared.kind(),
+            has_votes: !line.votes.is_empty(),
+            sent_at: line.sent_at.unwrap_or(line.stamp),
+            only_links: line.prepared.is_only_links(),
+            greets: line.prepared.greets(people.names()),
+            dropped: line
+                .prepared
+                .spam()
+                .or_else(|| crowd_spam::mentions_many(line, people).then_some(Reason::Mentions)),
+        });
+    }
+    said
+}
+
 /// Those of one key that are left, if any are.
-fn group(
-    all: &[Said],
-    lines: &[Line<'_>],
-    reasons: &[Option<Reason>],
-    people: &People<'_>,
-) -> Option<Group> {
-    let left = || all.iter().filter(|said| reasons[said.line].is_none());
-    let first = *left().min_by_key(|said| place(&lines[said.line]))?;
+fn group(all: &[Said], lines: &[Line<'_>], people: &People<'_>) -> Option<Group> {
+    let left = || all.iter().filter(|said| said.dropped.is_none());
+    let first = *left().min_by(|a, b| in_time(a, b, lines))?;
     let kind = left()
-        .map(|said| lines[said.line].prepared.kind())
+        .map(|said| said.kind)
         .min_by_key(|&kind| rank(kind))?;
-    // Ordered by person, as `all` is.
-    let mut sayers: Vec<usize> = left().map(|said| said.person).collect();
-    sayers.dedup();
-    let mut voters: Vec<usize> = left()
-        .flat_map(|said| lines[said.line].votes)
+    // `all` is ordered by person.
+    let mut repeated = 0;
+    let mut last = None;
+    for said in left() {
+        repeated += u32::from(last != Some(said.person));
+        last = Some(said.person);
+    }
+    let mut voters: Vec<u32> = left()
+        .filter(|said| said.has_votes)
+        .flat_map(|said| said.line(lines).votes)
         .filter_map(|user| people.eligible(user))
         // Whoever said it has said so already, even in lines that were dropped.
         .filter(|person| {
@@ -123,9 +162,16 @@ fn group(
     Some(Group {
         first,
         kind,
-        repeated: u32::try_from(sayers.len()).unwrap_or(u32::MAX),
+        repeated,
         upvotes: u32::try_from(voters.len()).unwrap_or(u32::MAX),
     })
+}
+
+/// Which line was first.
+fn in_time(a: &Said, b: &Said, lines: &[Line<'_>]) -> Ordering {
+    a.stamp
+        .cmp(&b.stamp)
+        .then_with(|| a.line(lines).event_id.cmp(b.line(lines).event_id))
 }
 
 fn rank(kind: Kind) -> u8 {
@@ -134,10 +180,6 @@ fn rank(kind: Kind) -> u8 {
         Kind::Suggestion => 1,
         Kind::Reaction => 2,
     }
-}
-
-fn place<'a>(line: &Line<'a>) -> (i64, &'a str) {
-    (line.stamp, line.event_id)
 }
 
 /// Leaves the groups that may be taken, in order.
@@ -153,7 +195,7 @@ fn first_few(groups: &mut Vec<Group>, lines: &[Line<'_>]) {
         };
         weight(a)
             .cmp(&weight(b))
-            .then_with(|| place(&lines[a.first.line]).cmp(&place(&lines[b.first.line])))
+            .then_with(|| in_time(&a.first, &b.first, lines))
     };
     if groups.len() > MOST_ITEMS {
         groups.select_nth_unstable_by(MOST_ITEMS, order);
@@ -164,7 +206,7 @@ fn first_few(groups: &mut Vec<Group>, lines: &[Line<'_>]) {
 
 fn item(group: &Group, lines: &[Line<'_>], people: &People<'_>) -> Item {
     let person = people.person(group.first.person);
-    let (what, links) = lines[group.first.line].prepared.rendered(people);
+    let (what, links) = group.first.line(lines).prepared.rendered(people);
     Item {
         display_name: display_name(person),
         handle: person.handle.clone(),

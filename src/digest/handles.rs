@@ -33,12 +33,11 @@ pub fn handle(user_id: &str, mut taken: impl FnMut(&str) -> bool) -> String {
     };
     let mut hash = Sha256::digest(user_id);
     loop {
-        let digits: String = hash
+        let number = hash
             .iter()
             .take(DIGITS / 2)
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
-        let handle = format!("{stem}_{digits}");
+            .fold(0u32, |number, &byte| number << 8 | u32::from(byte));
+        let handle = format!("{stem}_{number:0DIGITS$x}");
         if !taken(&handle) {
             return handle;
         }

@@ -1,12 +1,15 @@
 //! What makes two lines the same line (digest.md, 9). Equal keys group; nothing is fuzzy.
 
+use std::collections::HashSet;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::folded::folded;
-use super::letters::{EMOJI_STYLE, KEYCAP, is_emoji, is_han, is_letter, is_wide_bracket};
+use super::letters::{EMOJI_STYLE, is_han, is_letter, is_wide_bracket};
 use super::lexicon::{LEXICON, past_blank, word_at};
+use super::line_spam::is_emoji_cluster;
 
 /// Stands for a person in a text whose people are not known yet: private use, so no clean text
 /// has it.
@@ -63,10 +66,9 @@ impl<'de> Deserialize<'de> for Key {
 }
 
 /// The key of a reduced text, in which people are written as [`PERSON`], and which of them it
-/// depends on, by their order in the text.
-pub(super) fn key(reduced: &str) -> (Key, Vec<u16>) {
-    let folded = folded(reduced);
-    let text = joined(&folded);
+/// depends on, by their order in the text. `folded` is the same text folded.
+pub(super) fn key(reduced: &str, folded: &str) -> (Key, Vec<u16>) {
+    let text = joined(folded);
     let start = past_opening(&text);
     let kept = without_please(&text[start..]);
     if !kept.is_empty() {
@@ -84,11 +86,12 @@ pub(super) fn key(reduced: &str) -> (Key, Vec<u16>) {
         return with_people(&text, 0);
     }
     let mut signs = String::from(SIGNS_ALONE);
-    for c in folded.chars().filter(|c| !c.is_whitespace()) {
-        if !signs.contains(c) {
-            signs.push(c);
-        }
-    }
+    let mut known = HashSet::new();
+    signs.extend(
+        folded
+            .chars()
+            .filter(|&c| !c.is_whitespace() && known.insert(c)),
+    );
     (Key::of(&signs), Vec::new())
 }
 
@@ -117,7 +120,7 @@ fn joined(folded: &str) -> String {
             text.push(ADDRESSED);
         }
     }
-    if words == 1 && LEXICON.laugh_word.is_match(&text) {
+    if words == 1 && LEXICON.laughs(&text) {
         // `666` is laughter where nothing else is said; elsewhere it is a number.
         return laugh(&text);
     }
@@ -144,7 +147,7 @@ fn is_edge(c: char) -> bool {
 }
 
 fn push_even(text: &mut String, word: &str) {
-    let laughs = |word: &str| LEXICON.laugh_word.is_match(word);
+    let laughs = |word: &str| LEXICON.laughs(word);
     if !word.starts_with(|c: char| c.is_ascii_digit()) && laughs(word) {
         text.push_str(&laugh(word));
         return;
@@ -160,7 +163,9 @@ fn push_even(text: &mut String, word: &str) {
         } else if times >= 3 && is_letter(c) {
             text.push(c);
         } else {
-            text.extend(std::iter::repeat_n(c, times));
+            for _ in 0..times {
+                text.push(c);
+            }
         }
     }
 }
@@ -215,16 +220,17 @@ fn without_please(mut text: &str) -> &str {
 
 /// The emoji of a text, each once, in order.
 fn distinct_emoji(text: &str) -> String {
-    let mut seen = Vec::new();
     if text.is_ascii() {
         return String::new();
     }
-    for cluster in text.graphemes(true) {
-        let mut chars = cluster.chars();
-        let first = chars.next().unwrap_or_default();
-        let emoji = is_emoji(first, chars.next()) || cluster.ends_with(KEYCAP);
+    let mut known = HashSet::new();
+    let mut seen = Vec::new();
+    for cluster in text
+        .graphemes(true)
+        .filter(|cluster| is_emoji_cluster(cluster))
+    {
         let shape = cluster.trim_end_matches(EMOJI_STYLE);
-        if emoji && !seen.contains(&shape) {
+        if known.insert(shape) {
             seen.push(shape);
         }
     }

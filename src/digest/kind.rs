@@ -169,5 +169,5 @@ pub(super) fn laughter_at(matched: &str, at: usize) -> Option<usize> {
         return LEXICON.laugh_start.find(rest).map(|laugh| at + laugh.end());
     }
     let word = word_at(matched, at);
-    LEXICON.laugh_word.is_match(word).then_some(at + word.len())
+    LEXICON.laughs(word).then_some(at + word.len())
 }

@@ -211,8 +211,7 @@ pub(super) fn is_emoji(c: char, next: Option<char>) -> bool {
 
 fn is_emoji_at_all(c: char) -> bool {
     match c {
-        '\0'..='\u{A8}' => false,
-        '\u{AF}'..='\u{203B}' | '\u{32A0}'..='\u{1EFFF}' => false,
+        '\0'..='\u{A8}' | '\u{AF}'..='\u{203B}' | '\u{32A0}'..='\u{1EFFF}' => false,
         _ => EMOJI.contains(c),
     }
 }
@@ -225,7 +224,8 @@ fn looks_like_text(c: char) -> bool {
 
 /// A Chinese character.
 pub(super) fn is_han(c: char) -> bool {
-    matches!(c,
+    c >= '\u{2E80}'
+        && matches!(c,
         '\u{4E00}'..='\u{9FFF}' | '\u{3400}'..='\u{4DBF}' | '\u{2E80}'..='\u{2FDF}'
         | '\u{3005}' | '\u{3007}' | '\u{3021}'..='\u{3029}' | '\u{3038}'..='\u{303B}'
         | '\u{F900}'..='\u{FAFF}' | '\u{20000}'..='\u{323AF}')
@@ -277,9 +277,68 @@ pub(super) fn is_unseen(c: char) -> bool {
 
 /// A letter that needs no looking up.
 pub(super) fn is_plain_letter(c: char) -> bool {
-    matches!(c,
-        'a'..='z' | 'A'..='Z' | 'À'..='Ö' | 'Ø'..='ö' | 'ø'..='ʯ' | 'Ά' | 'Έ'..='Ί' | 'Α'..='Ρ'
-        | 'Σ'..='ώ' | '\u{400}'..='\u{481}' | '\u{48A}'..='\u{52F}' | '\u{5D0}'..='\u{5EA}'
-        | '\u{620}'..='\u{64A}' | '\u{671}'..='\u{6D3}' | '\u{3041}'..='\u{3096}'
-        | '\u{30A1}'..='\u{30FA}' | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7A3}')
+    match c {
+        '\0'..='\u{BF}' => c.is_ascii_alphabetic(),
+        'À'..='ʯ' => !matches!(c, '×' | '÷'),
+        '\u{2B0}'..='\u{52F}' => matches!(c,
+            '\u{430}'..='\u{481}' | '\u{48A}'..='\u{52F}' | '\u{400}'..='\u{42F}' | 'Ά' | 'Έ'..='Ί'
+            | 'Α'..='Ρ' | 'Σ'..='ώ'),
+        '\u{530}'..='\u{6D3}' => {
+            matches!(c, '\u{620}'..='\u{64A}' | '\u{671}'..='\u{6D3}' | '\u{5D0}'..='\u{5EA}')
+        }
+        '\u{6D4}'..='\u{3040}' => false,
+        _ => matches!(c,
+            '\u{4E00}'..='\u{9FFF}' | '\u{3041}'..='\u{3096}' | '\u{30A1}'..='\u{30FA}'
+            | '\u{AC00}'..='\u{D7A3}'),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all() -> impl Iterator<Item = char> {
+        '\0'..='\u{10FFFF}'
+    }
+
+    #[test]
+    fn the_short_cuts_change_nothing() {
+        for c in all().filter(|&c| is_plain_letter(c)) {
+            let letter = matches!(
+                CATEGORY.get(c),
+                GeneralCategory::UppercaseLetter
+                    | GeneralCategory::LowercaseLetter
+                    | GeneralCategory::TitlecaseLetter
+                    | GeneralCategory::ModifierLetter
+                    | GeneralCategory::OtherLetter
+            );
+            assert!(letter && !IGNORABLE.contains(c), "U+{:X}", u32::from(c));
+        }
+        for c in all().filter(|c| !c.is_ascii()) {
+            assert_eq!(
+                is_emoji_at_all(c),
+                EMOJI.contains(c),
+                "U+{:X}",
+                u32::from(c)
+            );
+        }
+    }
+
+    #[test]
+    fn the_digits_of_every_script_have_their_values() {
+        for (zero, last) in DIGITS.iter() {
+            assert_eq!((last - zero + 1) % 10, 0, "U+{zero:X}");
+        }
+        for (c, value) in [
+            ('0', '0'),
+            ('۵', '5'),
+            ('٩', '9'),
+            ('７', '7'),
+            ('𝟗', '9'),
+            ('𝟘', '0'),
+        ] {
+            assert_eq!(digit(c), Some(value));
+        }
+        assert_eq!(digit('½'), None);
+    }
 }

@@ -20,7 +20,7 @@ pub(super) struct Written {
     filler: Vec<String>,
     cheer: Vec<String>,
     intensifier: Vec<String>,
-    laugh_regex: String,
+    pub(super) laugh_regex: String,
     exclaim_start: Vec<String>,
     question: Question,
     pub(super) invite_regex: String,
@@ -95,7 +95,11 @@ pub(super) struct Lexicon {
     pub(super) de_subject: HashSet<String>,
     pub(super) de_was_next: HashSet<String>,
     /// A whole word of laughter.
-    pub(super) laugh_word: Regex,
+    laugh_word: Regex,
+    /// All characters of laughter: no other word needs the pattern.
+    laugh_letters: HashSet<char>,
+    /// The ASCII ones among them, as bits.
+    laugh_ascii: u128,
     /// Laughter at the beginning of a text, for scripts without blanks.
     pub(super) laugh_start: Regex,
     /// As keys are folded.
@@ -144,6 +148,13 @@ impl Lexicon {
             de_subject: words(&question.de_subject),
             de_was_next: words(&question.de_was_next),
             laugh_word: pattern(&format!("^(?:{})$", written.laugh_regex)),
+            // The pattern spells its letters out (a test holds it), so it holds all of them.
+            laugh_letters: written.laugh_regex.chars().collect(),
+            laugh_ascii: written
+                .laugh_regex
+                .bytes()
+                .filter(u8::is_ascii_alphanumeric)
+                .fold(0, |bits, b| bits | 1 << b),
             laugh_start: pattern(&format!("^(?:{})", written.laugh_regex)),
             folded_greeting_prefix: keyed(&written.greeting_prefix),
             folded_please: keyed(&written.please),
@@ -151,6 +162,17 @@ impl Lexicon {
             money: entries(&written.solicit.money),
             hook: pattern(&hooks.join("|")),
         }
+    }
+}
+
+impl Lexicon {
+    /// Whether a word is laughter.
+    pub(super) fn laughs(&self, word: &str) -> bool {
+        let of_laughter = |c: char| match u32::from(c) {
+            code @ 0..128 => self.laugh_ascii >> code & 1 == 1,
+            _ => self.laugh_letters.contains(&c),
+        };
+        word.len() > 1 && word.chars().all(of_laughter) && self.laugh_word.is_match(word)
     }
 }
 
@@ -172,7 +194,9 @@ fn variants(list: &[String]) -> impl Iterator<Item = String> {
             if let Some(other) = other {
                 more.extend(all.iter().map(|begun| format!("{begun}{other}")));
             }
-            all.iter_mut().for_each(|begun| begun.push(c));
+            for begun in &mut all {
+                begun.push(c);
+            }
             all.append(&mut more);
         }
         all
@@ -185,8 +209,18 @@ fn variants(list: &[String]) -> impl Iterator<Item = String> {
 pub(super) struct Entries {
     /// By first word; the longest first.
     by_word: HashMap<String, Vec<String>>,
+    /// By the first byte of a first word, the lengths there are, as bits: most words are none, and
+    /// this says so soonest.
+    lengths: Vec<u64>,
     /// The longest first.
     han: Vec<String>,
+    /// The bytes that entries end with.
+    last: Vec<u8>,
+}
+
+/// How long a word is, as a bit.
+fn length_bit(word: &str) -> u64 {
+    1 << word.len().min(63)
 }
 
 impl Entries {
@@ -200,9 +234,13 @@ impl Entries {
 
     /// Adds an entry in the form that texts have.
     pub(super) fn add(&mut self, entry: String) {
+        self.last.extend(entry.bytes().next_back());
         let list = if entry.contains(is_han) {
             &mut self.han
         } else {
+            let first = word_at(&entry, 0);
+            self.lengths.resize(256, 0);
+            self.lengths[usize::from(first.bytes().next().unwrap_or(0))] |= length_bit(first);
             self.by_word
                 .entry(word_at(&entry, 0).to_owned())
                 .or_default()
@@ -232,8 +270,7 @@ impl Entries {
         let (list, han): (&[String], bool) = if rest.starts_with(is_han) {
             (&self.han, true)
         } else {
-            let list = self.by_word.get(word_at(text, at));
-            (list.map_or(&[], Vec::as_slice), false)
+            (self.beginning_with(word_at(text, at)), false)
         };
         list.iter().filter_map(move |entry| {
             let after = rest.strip_prefix(entry.as_str())?;
@@ -244,6 +281,10 @@ impl Entries {
 
     /// The text without the entry at its end, if one is there.
     pub(super) fn off_the_end<'a>(&self, text: &'a str) -> Option<&'a str> {
+        let last = text.bytes().next_back()?;
+        if !self.last.contains(&last) {
+            return None;
+        }
         let whole = |rest: &str| rest.is_empty() || rest.ends_with(|c| c == ' ' || is_han(c));
         let words = self.by_word.values().flatten();
         let off = words
@@ -257,8 +298,25 @@ impl Entries {
             .map(|rest| rest.trim_end_matches(' '))
     }
 
+    fn beginning_with(&self, word: &str) -> &[String] {
+        let first = usize::from(word.bytes().next().unwrap_or(0));
+        let lengths = self.lengths.get(first).copied().unwrap_or(0);
+        if lengths & length_bit(word) == 0 {
+            return &[];
+        }
+        self.by_word.get(word).map_or(&[], Vec::as_slice)
+    }
+
     /// Whether an entry stands anywhere in a text.
     pub(super) fn any_in(&self, text: &str) -> bool {
+        if text.is_ascii() {
+            let mut at = 0;
+            return text.split(' ').any(|word| {
+                let here = at;
+                at += word.len() + 1;
+                !self.beginning_with(word).is_empty() && self.longest_at(text, here).is_some()
+            });
+        }
         word_starts(text).any(|at| self.longest_at(text, at).is_some())
     }
 }
@@ -266,6 +324,13 @@ impl Entries {
 /// The word at a place, up to a blank or a Chinese character.
 pub(super) fn word_at(text: &str, at: usize) -> &str {
     let rest = &text[at..];
+    let plain = rest.bytes().position(|b| b == b' ' || !b.is_ascii());
+    let Some(end) = plain else {
+        return rest;
+    };
+    if rest.as_bytes().get(end) == Some(&b' ') {
+        return &rest[..end];
+    }
     let end = rest.find(|c| c == ' ' || is_han(c)).unwrap_or(rest.len());
     &rest[..end]
 }

@@ -6,8 +6,8 @@ use regex::Regex;
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::Reason;
-use super::folded::{folded, with_signs};
-use super::letters::{KEYCAP, is_emoji, is_wordly, piles_up};
+use super::folded::with_signs;
+use super::letters::{EMOJI_STYLE, KEYCAP, is_emoji, is_plain_letter, is_wordly, piles_up};
 use super::lexicon::{self, LEXICON};
 
 /// How many links make a line spam, and how many lines of one kind a person's.
@@ -31,6 +31,8 @@ pub(super) struct Looked<'a> {
     pub(super) words: &'a str,
     /// The reduced text outside code.
     pub(super) shown: &'a str,
+    /// The same folded.
+    pub(super) folded: &'a str,
     /// The clean text outside code, links as written.
     pub(super) written: &'a str,
     /// The match text of the text without code and links.
@@ -43,13 +45,14 @@ pub(super) struct Looked<'a> {
 
 /// Why a line is spam by itself.
 pub(super) fn spam(looked: &Looked<'_>) -> Option<Reason> {
+    let survey = Survey::of(looked.text);
     if looked.links >= MANY {
         Some(Reason::Links)
-    } else if is_piled_up(looked.text) {
+    } else if survey.marks > TOWER && is_piled_up(looked.text) {
         Some(Reason::Marks)
-    } else if is_wall_of_emoji(looked.words) {
+    } else if survey.emoji >= WALL && is_wall_of_emoji(looked.words) {
         Some(Reason::Emoji)
-    } else if runs_on(looked.shown) {
+    } else if runs_on(looked.shown, survey.composing) {
         Some(Reason::Run)
     } else if looked.invites {
         Some(Reason::Invite)
@@ -60,10 +63,34 @@ pub(super) fn spam(looked: &Looked<'_>) -> Option<Reason> {
     }
 }
 
-fn is_piled_up(text: &str) -> bool {
-    if text.is_ascii() || text.chars().filter(|&c| piles_up(c)).count() <= TOWER {
-        return false;
+/// What there is at most: finding clusters costs time, and most lines need it not.
+#[derive(Default)]
+struct Survey {
+    marks: usize,
+    emoji: usize,
+    /// Characters that may be parts of a cluster of several.
+    composing: usize,
+}
+
+impl Survey {
+    fn of(text: &str) -> Self {
+        let mut survey = Self::default();
+        if text.is_ascii() {
+            return survey;
+        }
+        for c in text
+            .chars()
+            .filter(|&c| !c.is_ascii() && !is_plain_letter(c))
+        {
+            survey.composing += 1;
+            survey.marks += usize::from(piles_up(c));
+            survey.emoji += usize::from(c == KEYCAP || is_emoji(c, Some(EMOJI_STYLE)));
+        }
+        survey
     }
+}
+
+fn is_piled_up(text: &str) -> bool {
     let mut piles = 0;
     for cluster in text.graphemes(true) {
         let marks = cluster.chars().filter(|&c| piles_up(c)).count();
@@ -76,11 +103,6 @@ fn is_piled_up(text: &str) -> bool {
 }
 
 fn is_wall_of_emoji(words: &str) -> bool {
-    let coloured =
-        |c: char| !c.is_ascii() && (c == KEYCAP || is_emoji(c, Some(super::letters::EMOJI_STYLE)));
-    if words.is_ascii() || words.chars().filter(|&c| coloured(c)).count() < WALL {
-        return false;
-    }
     let (mut emoji, mut wordly) = (0, 0);
     for cluster in words.graphemes(true) {
         if is_emoji_cluster(cluster) {
@@ -101,31 +123,18 @@ pub(super) fn is_emoji_cluster(cluster: &str) -> bool {
     is_emoji(first, chars.next()) || (cluster.len() > 1 && cluster.ends_with(KEYCAP))
 }
 
-fn runs_on(shown: &str) -> bool {
+fn runs_on(shown: &str, composing: usize) -> bool {
     if shown.len() < RUN {
         return false;
     }
     if shown.is_ascii() {
         return longest_run(shown.bytes()) >= RUN;
     }
-    // Clusters of one character each need no finding of clusters.
-    let composite = shown
-        .chars()
-        .filter(|&c| piles_up(c) || is_part_of_a_cluster(c))
-        .count();
-    if composite < RUN && longest_run(shown.chars()) < RUN {
+    // Without enough to compose them of, clusters in a row are characters in a row.
+    if composing < RUN && longest_run(shown.chars()) < RUN {
         return false;
     }
     longest_run(shown.graphemes(true)) >= RUN
-}
-
-/// Signs that one character is made of with others, roughly: too many of them cost time, no more.
-fn is_part_of_a_cluster(c: char) -> bool {
-    !c.is_alphanumeric() && !c.is_ascii()
-        || super::letters::is_mark(c)
-        || matches!(c, '\u{1100}'..='\u{11FF}' | '\u{A960}'..='\u{A97F}' | '\u{D7B0}'..='\u{D7FF}')
-        || matches!(c, '\u{E30}'..='\u{E3A}' | '\u{EB0}'..='\u{EBC}')
-        || matches!(c, '\u{1F1E6}'..='\u{1F1FF}' | '\u{FF9E}' | '\u{FF9F}')
 }
 
 fn longest_run<T: PartialEq>(of: impl Iterator<Item = T>) -> usize {
@@ -150,7 +159,7 @@ static CONTACT: LazyLock<Regex> =
 /// Three of the four: money, an amount, a way to be reached, a hook.
 fn solicits(looked: &Looked<'_>) -> bool {
     let money = LEXICON.money.any_in(looked.matched);
-    let hook = LEXICON.hook.is_match(&folded(looked.shown));
+    let hook = LEXICON.hook.is_match(looked.folded);
     if !money && !hook {
         return false;
     }

@@ -35,6 +35,7 @@ mod object;
 mod people;
 mod pieces;
 mod prepared;
+mod reduced;
 #[cfg(test)]
 mod tests;
 mod votes;

@@ -6,7 +6,7 @@ use super::addresses;
 use super::clean::clean;
 use super::cut::cut;
 use super::letters::piles_up;
-use super::prepared::reduced_name;
+use super::reduced::reduced_name;
 use super::{LONGEST_NAME, Person};
 
 /// The most marks on one cluster of a name.

@@ -91,13 +91,16 @@ impl<'a> People<'a> {
     }
 
     /// The place of someone who may be in the digest.
-    pub(super) fn eligible(&self, user: &str) -> Option<usize> {
+    pub(super) fn eligible(&self, user: &str) -> Option<u32> {
         let place = *self.by_id.get(user)?;
-        (self.eligible[place] && self.all[place].user == user).then_some(place)
+        // An id in other letters is another account's.
+        let theirs = self.eligible[place] && self.all[place].user == user;
+        u32::try_from(place).ok().filter(|_| theirs)
     }
 
-    pub(super) fn person(&self, place: usize) -> &'a Person {
-        &self.all[place]
+    /// Who is at a place that [`Self::eligible`] gave.
+    pub(super) fn person(&self, place: u32) -> &'a Person {
+        &self.all[place as usize]
     }
 
     pub(super) fn count(&self) -> usize {

@@ -63,12 +63,15 @@ pub(super) fn pieces(text: &str) -> Vec<Piece> {
 
 /// The short cut: most texts have nothing to be found.
 fn may_hold_any(text: &str) -> bool {
-    text.bytes().any(|b| matches!(b, b'@' | b'/' | b'`'))
-        || text.contains(['＠', '﹫'])
-        || text
-            .as_bytes()
-            .windows(4)
-            .any(|four| four.eq_ignore_ascii_case(b"www."))
+    let bytes = text.as_bytes();
+    bytes.iter().enumerate().any(|(at, b)| match b {
+        // 0xEF begins the at signs of other widths.
+        b'@' | b'/' | b'`' | 0xEF => true,
+        b'w' | b'W' => bytes[at..]
+            .get(..4)
+            .is_some_and(|four| four.eq_ignore_ascii_case(b"www.")),
+        _ => false,
+    })
 }
 
 fn found(text: &str) -> Vec<(Range<usize>, What)> {

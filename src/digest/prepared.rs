@@ -4,20 +4,22 @@
 //! key, what makes it spam by itself. What is left for the digest is who is named: people come,
 //! go and opt out, so ids and `@names` stay as written until then.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
 use super::addresses::parts;
 use super::clean::{clean, without_quotation};
-use super::folded::match_text;
+use super::folded::{folded, match_text};
 use super::greeting::{Greeting, Names};
-use super::key::{self, Key};
+use super::key::{Key, key};
 use super::kind::{Asked, kind};
-use super::letters::{closes, is_asking_or_calling, is_emoji, is_wordly, opens};
+use super::letters::{EMOJI_STYLE, KEYCAP, is_asking_or_calling, is_emoji, is_wordly};
 use super::line_spam::{Looked, spam};
 use super::people::{Named, People};
 use super::pieces::{Piece, What, pieces};
+use super::reduced::{How, Mention, Reduced};
 use super::{Kind, Reason};
 
 /// The version of [`Prepared`]: raised whenever [`prepare`] changes what it says of a text.
@@ -66,34 +68,6 @@ pub struct Prepared {
     spam: Option<Reason>,
 }
 
-/// Someone named in a text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Mention {
-    /// Where it stands, in bytes.
-    #[serde(rename = "a")]
-    at: u32,
-    #[serde(rename = "b")]
-    len: u32,
-    #[serde(rename = "h")]
-    how: How,
-    #[serde(rename = "c", default, skip_serializing_if = "std::ops::Not::not")]
-    in_code: bool,
-}
-
-/// How someone is named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-enum How {
-    /// By an id.
-    #[serde(rename = "i")]
-    Id,
-    /// By what is an id only if someone has it.
-    #[serde(rename = "a")]
-    Attached,
-    /// By a name behind an at sign.
-    #[serde(rename = "t")]
-    Typed,
-}
-
 /// What is known of a text by itself. `None` when it is no line (digest.md, 3): a command to the
 /// bot about agents, or nothing that says anything.
 pub fn prepare(written: &Written<'_>) -> Option<Prepared> {
@@ -128,11 +102,18 @@ pub fn prepare(written: &Written<'_>) -> Option<Prepared> {
         .iter()
         .filter(|piece| matches!(piece.what, What::Link { .. }))
         .count();
-    let (key, key_mentions) = key::key(&reduced.with_placeholders());
+    let placed = reduced.with_placeholders();
+    let placed_folded = folded(&placed);
+    let (key, key_mentions) = key(&placed, &placed_folded);
     let spam = spam(&Looked {
         text: &text,
         words: &plain,
         shown: &shown,
+        folded: &match shown {
+            // No code, so only people are different, and no hook names one.
+            Cow::Borrowed(_) => placed_folded.as_str().into(),
+            Cow::Owned(ref shown) => Cow::<str>::Owned(folded(shown)),
+        },
         written: &written_outside_code,
         matched: &matched,
         links,
@@ -301,7 +282,7 @@ impl Prepared {
     }
 
     /// How someone named is shown (digest.md, 5).
-    fn shown<'a>(&'a self, mention: &Mention, people: &People<'a>) -> std::borrow::Cow<'a, str> {
+    fn shown<'a>(&'a self, mention: &Mention, people: &People<'a>) -> Cow<'a, str> {
         let written = self.written(mention);
         let someone = || "@someone".into();
         match mention.how {
@@ -378,11 +359,8 @@ fn has_words(text: &str) -> bool {
         }
         let mut after = chars.clone();
         let follows = after.next();
-        let keycap = [follows, after.next()].contains(&Some(super::letters::KEYCAP))
-            && matches!(
-                follows,
-                Some(super::letters::EMOJI_STYLE | super::letters::KEYCAP)
-            );
+        let keycap = [follows, after.next()].contains(&Some(KEYCAP))
+            && matches!(follows, Some(EMOJI_STYLE | KEYCAP));
         if !keycap && !is_emoji(c, follows) {
             return true;
         }
@@ -391,11 +369,7 @@ fn has_words(text: &str) -> bool {
 }
 
 /// The chosen parts of a text, a blank where others are left out.
-fn chosen<'a>(
-    text: &'a str,
-    pieces: &[Piece],
-    choose: impl Fn(&Piece) -> bool,
-) -> std::borrow::Cow<'a, str> {
+fn chosen<'a>(text: &'a str, pieces: &[Piece], choose: impl Fn(&Piece) -> bool) -> Cow<'a, str> {
     if pieces.iter().all(&choose) {
         return text.into();
     }
@@ -408,155 +382,4 @@ fn chosen<'a>(
         }
     }
     out.into()
-}
-
-/// A text with its links and addresses reduced (digest.md, 5).
-#[derive(Default)]
-struct Reduced {
-    text: String,
-    mentions: Vec<Mention>,
-    links: Vec<(u32, u32)>,
-    /// Where code stands in it.
-    code: Vec<Range<usize>>,
-}
-
-impl Reduced {
-    fn of(text: &str, pieces: &[Piece]) -> Self {
-        let mut reduced = Self::default();
-        // Whether the last part was a phrase of ours, which what follows must not touch.
-        let mut set_off = false;
-        for piece in pieces {
-            let written = &text[piece.range.clone()];
-            let phrase = match &piece.what {
-                What::Link { site, .. } => Some(format!("a link to {site}")),
-                What::Mail => Some("an email address".to_owned()),
-                _ => None,
-            };
-            let touches = if phrase.is_some() {
-                reduced.text.ends_with(touches_behind)
-            } else {
-                set_off && written.starts_with(touches_before)
-            };
-            if touches || (set_off && phrase.is_some()) {
-                reduced.text.push(' ');
-            }
-            let start = reduced.text.len();
-            match &piece.what {
-                What::Id(Some(id)) => reduced.text.push_str(id),
-                _ => reduced.text.push_str(phrase.as_deref().unwrap_or(written)),
-            }
-            set_off = phrase.is_some();
-            reduced.note(piece, start);
-        }
-        reduced
-    }
-
-    fn note(&mut self, piece: &Piece, start: usize) {
-        let end = self.text.len();
-        let how = match piece.what {
-            What::Id(_) => Some(How::Id),
-            What::Attached => Some(How::Attached),
-            What::Typed => Some(How::Typed),
-            What::Link { .. } => {
-                self.links.push((place(start), place(end)));
-                None
-            }
-            What::Plain | What::Mail => None,
-        };
-        if let Some(how) = how {
-            self.mentions.push(Mention {
-                at: place(start),
-                len: place(end - start),
-                how,
-                in_code: piece.code,
-            });
-        }
-        if piece.code {
-            self.code.push(start..end);
-        }
-    }
-
-    fn outside_code(&self) -> std::borrow::Cow<'_, str> {
-        if self.code.is_empty() {
-            return self.text.as_str().into();
-        }
-        let mut out = String::with_capacity(self.text.len());
-        let mut at = 0;
-        for code in &self.code {
-            out.push_str(&self.text[at..code.start]);
-            out.push(' ');
-            at = code.end;
-        }
-        out.push_str(&self.text[at..]);
-        out.into()
-    }
-
-    fn with_placeholders(&self) -> std::borrow::Cow<'_, str> {
-        if self.mentions.is_empty() {
-            return self.text.as_str().into();
-        }
-        let mut out = String::with_capacity(self.text.len());
-        let mut at = 0;
-        for mention in &self.mentions {
-            let start = mention.at as usize;
-            out.push_str(&self.text[at..start]);
-            out.push(key::PERSON);
-            at = start + mention.len as usize;
-        }
-        out.push_str(&self.text[at..]);
-        out.into()
-    }
-}
-
-/// A place in a text, which Matrix keeps far below 4 GiB.
-fn place(at: usize) -> u32 {
-    u32::try_from(at).unwrap_or(u32::MAX)
-}
-
-/// What a phrase of ours must not follow without a blank.
-fn touches_behind(c: char) -> bool {
-    !(c.is_whitespace()
-        || matches!(
-            c,
-            '(' | '[' | '{' | '<' | '>' | '"' | '\'' | '`' | '*' | '_' | '~' | '¿' | '¡'
-        )
-        || opens(c)
-        || super::letters::is_cjk_punctuation(c))
-}
-
-/// What must not follow a phrase of ours without a blank.
-fn touches_before(c: char) -> bool {
-    !(c.is_whitespace()
-        || matches!(
-            c,
-            '.' | ','
-                | ';'
-                | ':'
-                | '!'
-                | '?'
-                | '…'
-                | ')'
-                | ']'
-                | '}'
-                | '>'
-                | '"'
-                | '\''
-                | '`'
-                | '*'
-                | '_'
-                | '~'
-        )
-        || closes(c)
-        || super::letters::is_cjk_punctuation(c)
-        || super::letters::is_arabic_punctuation(c))
-}
-
-/// A clean name with its links reduced, and where they stand in it.
-pub(super) fn reduced_name(name: &str) -> (String, Vec<Range<usize>>) {
-    let reduced = Reduced::of(name, &pieces(name));
-    let links = reduced
-        .links
-        .iter()
-        .map(|&(start, end)| start as usize..end as usize);
-    (reduced.text, links.collect())
 }

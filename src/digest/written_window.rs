@@ -5,14 +5,12 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::Value;
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
 
 use super::answers::{Choice, answers};
 use super::handles::handle;
 use super::votes::is_thumbs_up;
 use super::{Line, Person, Prepared, Settings, Standing, Window, Written, prepare};
-use crate::clock::Millis;
+use crate::clock::{Millis, read_timestamp};
 
 /// The agent of every written window.
 pub const AGENT: &str = "@agent:example.org";
@@ -389,6 +387,5 @@ fn user_of(value: &Value) -> Result<String, &'static str> {
 fn time_of(value: &Value) -> Result<Millis, &'static str> {
     let rule = "must be a time of RFC 3339, as 2026-11-06T10:00:00.000Z";
     let text = value.as_str().ok_or(rule)?;
-    let time = OffsetDateTime::parse(text, &Rfc3339).map_err(|_| rule)?;
-    Millis::try_from(time.unix_timestamp_nanos().div_euclid(1_000_000)).map_err(|_| rule)
+    read_timestamp(text).ok_or(rule)
 }

@@ -141,8 +141,10 @@ pub trait Streams {
     fn forget_lines(&mut self, room_id: &str, before: Millis) -> Result<u64, LedgerError>;
 
     /// Deletes the lines of all rooms that came before a moment, with their texts and votes, and gives
-    /// their number. With them goes what was unsaid before that moment.
-    fn forget_older(&mut self, before: Millis) -> Result<u64, LedgerError>;
+    /// their number. With them goes what was unsaid before that moment. A line whose stamp is after
+    /// `now` came while the clock was ahead, and how long ago is not known: of those go the ones that
+    /// were sent before that moment, as their senders say.
+    fn forget_older(&mut self, before: Millis, now: Millis) -> Result<u64, LedgerError>;
 
     /// Deletes the lines of all rooms but these, and gives their number: they are of no stream any
     /// more. With them goes what was unsaid there, and that their ages were read: it is not known

@@ -12,12 +12,10 @@ use matrix_sdk::{Client, Room, RoomState};
 use tokio::sync::watch;
 
 use super::people;
-use super::rooms;
+use super::rooms::{self, JoinedRooms};
 use crate::clock::{self, Millis};
 use crate::ledger::LedgerError;
 use crate::service::{RoomTrouble, Rooms as _, Service};
-
-use super::rooms::JoinedRooms;
 
 /// How many pages of a room's history are looked through, and how many events each has.
 const PAGES: usize = 20;
@@ -38,7 +36,8 @@ pub(crate) async fn prepare_streams(
     mut stopping: watch::Receiver<bool>,
 ) -> Result<(), LedgerError> {
     if service.config().streams.is_empty() || !service.first_sync().await {
-        return Ok(drop(stopping.wait_for(|&stopping| stopping).await));
+        let _ = stopping.wait_for(|&stopping| stopping).await;
+        return Ok(());
     }
     let mut refused: HashMap<String, tokio::time::Instant> = HashMap::new();
     loop {
@@ -46,13 +45,11 @@ pub(crate) async fn prepare_streams(
         for (stream, name) in service.streams() {
             match rooms.locate(name).await {
                 Ok(facts) if facts.joined => {
-                    if !service.ages_read(&facts.room_id).await? {
-                        if let Some(room) = rooms::by_id(&client, &facts.room_id) {
-                            let read = read_ages(&service, &room).await?;
-                            if read.is_err() {
-                                wait = AGAIN;
-                            }
-                        }
+                    if !service.ages_read(&facts.room_id).await?
+                        && let Some(room) = rooms::by_id(&client, &facts.room_id)
+                        && read_ages(&service, &room).await?.is_err()
+                    {
+                        wait = AGAIN;
                     }
                 }
                 Ok(_) | Err(RoomTrouble::Unknown(_)) => {

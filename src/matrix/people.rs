@@ -23,7 +23,7 @@ use crate::digest::Standing;
 use crate::service::{RoomPerson, RoomTrouble};
 
 /// How long the homeserver may take to say who is in a room. For a very large one it takes long.
-const WITHIN: Duration = Duration::from_secs(60);
+const WITHIN: Duration = Duration::from_mins(1);
 
 /// State events that hold the rules of policy lists, with their names from before they were
 /// specified ("Moderation policy lists" in the Matrix specification).

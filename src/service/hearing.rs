@@ -185,6 +185,7 @@ impl Hearing<'_> {
             if !behind_gap(&heard.room_id) {
                 self.hear(heard, batch)?;
             } else if self.came_locked_at(heard, batch)?.is_none() {
+                self.hear_ahead(heard, batch)?;
                 let kept = serde_json::to_string(heard).map_err(|error| unreadable(&error))?;
                 self.ledger.defer(&heard.room_id, &heard.event_id, &kept)?;
             }
@@ -259,10 +260,7 @@ impl Hearing<'_> {
             }
             What::CardGone { replaces } => self.card_gone(heard, replaces, batch)?,
             What::Redaction { redacts } => {
-                if !self.config.streams.is_empty() {
-                    let stamp = self.ledger.stamp(self.now)?;
-                    self.ledger.unsay(&heard.room_id, redacts, stamp)?;
-                }
+                self.unsay(&heard.room_id, redacts)?;
                 self.redacted(heard, redacts)?
             }
             What::Message(said) => self.message(heard, said, batch)?,

@@ -6,16 +6,17 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::hearing::Hearing;
+use super::hearing::{Batch, Hearing};
 use super::{RoomTrouble, Service};
 use crate::accounts::Account;
 use crate::clock::{self, Millis};
 use crate::config::StreamConfig;
 use crate::contract::digest::{AgentDigest, InvalidDigest};
-use crate::desk::{Change, Chat, Heard};
+use crate::desk::{self, Bot, Change, Chat, Heard, What};
 use crate::digest::{self, Choice, Digest, Person, Prepared, Standing, Written};
 use crate::elicitation::State;
 use crate::ledger::{KeptLine, KeptText, LedgerError, StoredLine};
+use crate::reply::{Command, Wish};
 
 /// Nothing that was said is kept for longer, in milliseconds (`digest.md` 12).
 const MOST_KEPT: Millis = 24 * 60 * 60 * 1000;
@@ -129,7 +130,9 @@ impl Service {
     pub async fn forget_talk(&self, now: Millis) -> Result<u64, LedgerError> {
         // First, and whether the homeserver answers or not.
         let before = now.saturating_sub(MOST_KEPT);
-        let oldest = self.book.write(move |ledger| ledger.forget_older(before));
+        let oldest = self
+            .book
+            .write(move |ledger| ledger.forget_older(before, now));
         let oldest: u64 = oldest.await?;
         let mut rooms = Vec::with_capacity(self.config.streams.len());
         let mut all = true;
@@ -541,6 +544,34 @@ fn kept_form(prepared: Option<&Prepared>) -> Result<(Option<String>, Option<Stri
 }
 
 impl Hearing<'_> {
+    /// Does at once what must not wait until a hole before it is filled: that agents must not read
+    /// somebody, and that something was taken back. It is done again in its place.
+    pub(super) fn hear_ahead(&mut self, heard: &Heard, batch: &Batch) -> Result<(), LedgerError> {
+        match &heard.what {
+            What::Redaction { redacts } => self.unsay(&heard.room_id, redacts),
+            What::Message(said) => {
+                let nobody = Bot::default();
+                let room = batch.rooms.get(&heard.room_id);
+                let bot = room.map_or(&nobody, |(_, bot)| bot);
+                let off = Some(Command::Agents(Wish::Off));
+                if desk::command(said, self.commands, bot) == off {
+                    self.ledger.opt_out(&heard.sender.user_id, self.now)?;
+                }
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes back what was redacted in a stream.
+    pub(super) fn unsay(&mut self, room_id: &str, event_id: &str) -> Result<(), LedgerError> {
+        if !self.config.streams.is_empty() {
+            let stamp = self.ledger.stamp(self.now)?;
+            self.ledger.unsay(room_id, event_id, stamp)?;
+        }
+        Ok(())
+    }
+
     /// Keeps what an event is in the talk of a stream. `changes` is what followed from it.
     pub(super) fn talk(
         &mut self,

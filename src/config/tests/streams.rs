@@ -202,3 +202,24 @@ fn the_token_of_an_admin_had_better_be_encrypted_and_is_never_shown() {
     let config = read(&with(&at("https://matrix.example.org"))).unwrap();
     assert!(!format!("{config:?}").contains("hunter2"));
 }
+
+#[test]
+fn the_guide_to_digests_configures_what_there_is() {
+    let guide = include_str!("../../../docs/digest.md");
+    let block = guide.split("```toml\n").nth(1);
+    let block = block.and_then(|rest| rest.split("```").next()).unwrap();
+    let agent = "[agents.agt_31d0]\ntoken = \"0123456789abcdef-agent\"\n";
+    let file = with(&format!("{agent}{block}"));
+    let environment = |name: &str| (name == "SYNAPSE_ADMIN_TOKEN").then(|| "syt_0123456789".into());
+    let read = Config::read(&file, "config.toml", &environment);
+    read.unwrap_or_else(|faults| panic!("{faults:#?}"));
+    for schema in [
+        schemars::schema_for!(StreamConfig),
+        schemars::schema_for!(SynapseAdminConfig),
+    ] {
+        let schema = serde_json::to_value(schema).unwrap();
+        for key in schema["properties"].as_object().unwrap().keys() {
+            assert!(block.contains(&format!("\n{key} = ")), "{key}");
+        }
+    }
+}

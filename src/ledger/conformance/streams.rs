@@ -116,13 +116,22 @@ fn what_is_older_is_forgotten_in_every_room(ledger: &mut dyn Ledger) {
     assert!(ledger.keep_line(&line("$3", 3)).unwrap());
     assert!(vote(ledger, "$vote", "$2", SAM));
     ledger.unsay(ROOM, "$late", NOON + 2).unwrap();
-    assert_eq!(ledger.forget_older(NOON + 1).unwrap(), 0);
+    assert_eq!(ledger.forget_older(NOON + 1, NOON + 5).unwrap(), 0);
     assert!(!ledger.keep_line(&line("$late", 9)).unwrap());
-    assert_eq!(ledger.forget_older(NOON + 3).unwrap(), 2);
+    assert_eq!(ledger.forget_older(NOON + 3, NOON + 5).unwrap(), 2);
     let left: Vec<String> = all(ledger).into_iter().map(|it| it.line.event_id).collect();
     assert_eq!(left, ["$3"]);
     assert!(ledger.keep_line(&other("$1", 1)).unwrap());
+    // What came while the clock was ahead is as old as its sender says: this is older than noon.
     assert!(ledger.keep_line(&line("$late", 9)).unwrap());
+    let young = KeptLine {
+        sent_at: NOON + 4,
+        ..line("$young", 9)
+    };
+    assert!(ledger.keep_line(&young).unwrap());
+    assert_eq!(ledger.forget_older(NOON, NOON + 8).unwrap(), 1);
+    assert_eq!(ledger.forget_older(NOON, NOON + 9).unwrap(), 0);
+    assert!(ledger.line(ROOM, "$late").unwrap().is_none());
 }
 
 fn a_line_is_kept_as_it_came(ledger: &mut dyn Ledger) {

@@ -294,9 +294,12 @@ impl Streams for SqliteLedger {
         Ok(gone as u64)
     }
 
-    fn forget_older(&mut self, before: Millis) -> Result<u64, LedgerError> {
+    fn forget_older(&mut self, before: Millis, now: Millis) -> Result<u64, LedgerError> {
         self.change("DELETE FROM unsaid WHERE stamp < ?1", [before])?;
-        let gone = self.change("DELETE FROM lines WHERE stamp < ?1", [before])?;
+        let gone = self.change(
+            "DELETE FROM lines WHERE stamp < ?1 OR (stamp > ?2 AND sent_at < ?1)",
+            [before, now],
+        )?;
         self.forgot |= gone > 0;
         Ok(gone as u64)
     }

@@ -671,3 +671,47 @@ async fn an_edit_that_can_be_read_before_its_message_counts() {
         .await;
     assert_eq!(house.items().await, [item("ben", "use a retry", 0)]);
 }
+
+/// `digest.md` 12: at once, also where what was said before them is still being read.
+#[tokio::test]
+async fn taking_back_and_agents_off_wait_for_no_hole() {
+    let house = house().await;
+    house
+        .hear(vec![
+            chats("@ben:x.org", "$1", "use a retry"),
+            chats("@ana:x.org", "$2", "pin the seed"),
+            chats("@tom:x.org", "$3", "cache the build"),
+        ])
+        .await;
+    let gap = Gap {
+        room_id: ROOM.to_owned(),
+        prev_batch: "p1".to_owned(),
+        since: None,
+        found_at: clock::now(),
+    };
+    house
+        .take_in(Batch {
+            gaps: vec![gap],
+            heard: vec![
+                redaction("$r", "$1"),
+                says_aloud("@ana:x.org", "$off", "!agents off"),
+            ],
+            ..Batch::default()
+        })
+        .await;
+    let kept = house.kept().await;
+    assert!(!kept.contains("retry") && !kept.contains("seed"), "{kept}");
+    let filled = Filled {
+        room_id: ROOM.to_owned(),
+        prev_batch: "p1".to_owned(),
+        never: false,
+    };
+    house
+        .take_in(Batch {
+            heard: vec![chats("@ana:x.org", "$0", "seed it first")],
+            filled: Some(filled),
+            ..Batch::default()
+        })
+        .await;
+    assert_eq!(house.items().await, [item("tom", "cache the build", 0)]);
+}
