@@ -47,7 +47,7 @@ pub use answers::{Choice, answers};
 pub use groups::digest;
 pub use handles::handle;
 pub use object::object;
-pub use prepared::{Prepared, VERSION, Written, prepare};
+pub use prepared::{Prepared, VERSION, Written, make_ready, prepare};
 pub use votes::is_thumbs_up;
 
 use crate::clock::Millis;

@@ -32,6 +32,7 @@ pub use streams::{DigestError, RoomPerson};
 use crate::accounts::Accounts;
 use crate::clock::{self, Millis};
 use crate::config::Config;
+use crate::digest;
 use crate::desk::{Interest, Said, Watch};
 use crate::elicitation::{Elicitation, Key};
 use crate::ledger::{Book, LedgerError, Note, Page, Sought};
@@ -139,6 +140,10 @@ impl Service {
                     Interest::Over
                 },
             );
+        }
+        if !config.streams.is_empty() {
+            // The first text takes longer than all others: the tables are made for it. Nothing waits.
+            tokio::task::spawn_blocking(digest::make_ready);
         }
         Ok(Arc::new(Self {
             commands: Commands::new(&config.matrix.prefix),
