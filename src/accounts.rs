@@ -1,7 +1,7 @@
 //! What the admin API of a Synapse says of the accounts on its own server: how old they are, and
 //! whether they are locked, suspended or shadow-banned (`digest.md` 2).
 //!
-//! An answer holds for a minute. Nothing is kept beyond the process.
+//! An answer holds for five seconds. Nothing is kept beyond the process.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -21,7 +21,7 @@ use crate::secret::Secret;
 /// How long one call may take.
 const WITHIN: Duration = Duration::from_secs(10);
 /// For how long an answer holds.
-const HOLDS: Duration = Duration::from_mins(1);
+const HOLDS: Duration = Duration::from_secs(5);
 /// How many are asked for at once.
 const AT_ONCE: usize = 8;
 /// The longest answer about one account, in bytes.

@@ -42,6 +42,9 @@ const TIMELINE: u32 = 100;
 const ROOMS_AT_ONCE: usize = 8;
 /// How often a response may fail to be taken in before the process gives up.
 const MOST_BROKEN: u32 = 5;
+/// For so long what cannot be read is tried again in rooms where nothing is expected; in
+/// milliseconds.
+const LOCKED_FOR: Millis = 60 * 60 * 1000;
 /// Sync responses that held something malformed.
 const MALFORMED: &str = "elicit_sync_malformed_total";
 
@@ -551,7 +554,13 @@ impl Listener {
                 batch.resolved.push((kept.room_id, kept.event_id));
                 None
             }
-            _ if kept.told => None,
+            _ if kept.told => {
+                let waited = now.saturating_sub(kept.heard_at);
+                if waited > LOCKED_FOR && self.service.interest(&kept.room_id).is_none() {
+                    batch.resolved.push((kept.room_id, kept.event_id));
+                }
+                None
+            }
             _ => {
                 let waited = now.saturating_sub(kept.heard_at).max(0).unsigned_abs();
                 let patience = self.rooms.rules(room.room_id()).unreadable_after;

@@ -121,3 +121,56 @@ pub(super) async fn said_since_join(room: &Room, events: &[TimelineEvent]) -> us
     });
     since.unwrap_or(events.len())
 }
+
+#[cfg(test)]
+mod tests {
+    use matrix_sdk::ruma::serde::Raw;
+    use matrix_sdk::ruma::user_id;
+    use serde_json::json;
+
+    use super::*;
+
+    fn event(json: &Value) -> TimelineEvent {
+        TimelineEvent::from_plaintext(Raw::new(json).unwrap().cast_unchecked())
+    }
+
+    fn member(sender: &str, membership: &str, before: Option<&str>) -> TimelineEvent {
+        let unsigned = match before {
+            Some(before) => json!({"prev_content": {"membership": before}}),
+            None => json!({}),
+        };
+        event(&json!({
+            "type": "m.room.member", "event_id": "$m", "sender": sender,
+            "state_key": "@elicit:x.org", "origin_server_ts": 1,
+            "content": {"membership": membership, "displayname": "m.room.member"},
+            "unsigned": unsigned,
+        }))
+    }
+
+    fn said() -> TimelineEvent {
+        event(&json!({
+            "type": "m.room.message", "event_id": "$s", "sender": "@ada:x.org",
+            "origin_server_ts": 1,
+            "content": {"msgtype": "m.text", "body": "the type is m.room.member"},
+        }))
+    }
+
+    #[test]
+    fn the_talk_begins_behind_the_last_time_the_bot_came() {
+        let came = |before| member("@elicit:x.org", "join", before);
+        let begins = |events: &[TimelineEvent]| joined_at(events, user_id!("@elicit:x.org"));
+        assert_eq!(begins(&[said(), said()]), None);
+        assert_eq!(begins(&[said(), came(None), said()]), Some(2));
+        assert_eq!(begins(&[said(), came(Some("invite")), said()]), Some(2));
+        let again = [came(Some("leave")), said(), came(Some("leave"))];
+        assert_eq!(begins(&again), Some(3));
+        // A new name, and being asked to come, are no coming.
+        assert_eq!(begins(&[came(Some("join")), said()]), None);
+        let invited = member("@ada:x.org", "invite", None);
+        assert_eq!(begins(&[invited, said()]), None);
+        assert_eq!(
+            joined_at(&[came(None), said()], user_id!("@other:x.org")),
+            None
+        );
+    }
+}
