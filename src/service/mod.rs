@@ -12,6 +12,7 @@ mod moving;
 mod posting;
 mod sessions;
 mod streams;
+mod talk;
 mod talking;
 
 use std::collections::BTreeMap;
