@@ -30,9 +30,9 @@ use crate::clock::Millis;
 use crate::config::AnswerRules;
 use crate::contract::CARD_KEY;
 use crate::contract::card::Card;
-use crate::desk::{self, Bot, Carried, Chat, Heard, Said, Sender, Trust, What};
+use crate::desk::{Carried, Heard, Said, Sender, Trust, What};
 use crate::ledger::Undecrypted;
-use crate::reply::{Command, Commands, Wish};
+use crate::reply::Commands;
 
 /// How long the homeserver may take to show the message that an edit is of.
 const EDITED_WITHIN: Duration = Duration::from_secs(5);
@@ -199,19 +199,6 @@ impl Ear<'_> {
         })))
     }
 
-    /// What an event is in the talk of an agent's stream. Of those who are never read it is nothing.
-    fn chat(&self, event: &RawEvent, talk: bool) -> Option<Chat> {
-        let read = talk && !self.is_bot(&event.sender) && !self.carriers.contains(&event.sender);
-        if !read {
-            return None;
-        }
-        match event.event_type.as_str() {
-            "m.room.message" => talk::line(&event.content),
-            "m.reaction" => talk::vote(&event.content),
-            _ => None,
-        }
-    }
-
     fn what(&self, event: &RawEvent, own: bool) -> Option<What> {
         if own {
             let text = |key: &str| text(event.content.get(CARD_KEY)?.get(key));
@@ -243,19 +230,6 @@ impl Ear<'_> {
         }
         let said = said(&event.content, self.room.own_user_id())?;
         (self.wants)(&said).then_some(What::Message(said))
-    }
-
-    /// Whether a message says that agents must not read its sender.
-    fn turns_off(&self, what: &What) -> bool {
-        let What::Message(said) = what else {
-            return false;
-        };
-        let named = Bot {
-            user_id: self.room.own_user_id().to_string(),
-            display_name: None,
-        };
-        let command = desk::command(said, self.commands, &named);
-        command == Some(Command::Agents(Wish::Off))
     }
 
     /// Gives an edit the relation of the message it edits: an edit does not repeat it ("Event

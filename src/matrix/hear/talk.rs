@@ -2,14 +2,43 @@
 
 use serde_json::Value;
 
-use super::{Relation, text};
+use super::{Ear, RawEvent, Relation, text};
 use crate::contract::CARD_KEY;
-use crate::desk::Chat;
+use crate::desk::{self, Bot, Chat, What};
 use crate::digest;
+use crate::reply::{Command, Wish};
+
+impl Ear<'_> {
+    /// What an event is in the talk of an agent's stream. Of those who are never read it is nothing.
+    pub(super) fn chat(&self, event: &RawEvent, talk: bool) -> Option<Chat> {
+        let read = talk && !self.is_bot(&event.sender) && !self.carriers.contains(&event.sender);
+        if !read {
+            return None;
+        }
+        match event.event_type.as_str() {
+            "m.room.message" => line(&event.content),
+            "m.reaction" => vote(&event.content),
+            _ => None,
+        }
+    }
+
+    /// Whether a message says that agents must not read its sender.
+    pub(super) fn turns_off(&self, what: &What) -> bool {
+        let What::Message(said) = what else {
+            return false;
+        };
+        let named = Bot {
+            user_id: self.room.own_user_id().to_string(),
+            display_name: None,
+        };
+        let command = desk::command(said, self.commands, &named);
+        command == Some(Command::Agents(Wish::Off))
+    }
+}
 
 /// A message as a line of talk (`digest.md` 3): `m.text` and `m.emote`, and edits of what may have
 /// been one. Cards are none.
-pub(super) fn line(content: &Value) -> Option<Chat> {
+fn line(content: &Value) -> Option<Chat> {
     let relation = Relation::of(content);
     let is_edit = relation.replaces.is_some();
     let read = if is_edit {
@@ -38,7 +67,7 @@ pub(super) fn line(content: &Value) -> Option<Chat> {
 }
 
 /// A reaction as a vote (`digest.md` 9): a thumbs up. Any other is none.
-pub(super) fn vote(content: &Value) -> Option<Chat> {
+fn vote(content: &Value) -> Option<Chat> {
     let relation = content.get("m.relates_to")?;
     let key = relation.get("key").and_then(Value::as_str)?;
     let annotates = relation.get("rel_type").and_then(Value::as_str) == Some("m.annotation");
