@@ -13,6 +13,9 @@ use crate::clock::Millis;
 /// How an agent is named to itself.
 const AGENT: &str = "agent";
 
+/// The longest id, in bytes, however its at sign is written.
+const LONGEST_ID: usize = 257;
+
 /// The people of a room at one moment.
 pub(super) struct People<'a> {
     all: &'a [Person],
@@ -123,6 +126,18 @@ impl<'a> People<'a> {
             return Named::Shown(AGENT);
         }
         self.shown(self.place_of(&id))
+    }
+
+    /// Where the longest id ends that someone has and that a text begins with.
+    pub(super) fn id_at_start(&self, written: &str) -> Option<usize> {
+        // No id is longer (Matrix specification, "User identifiers").
+        let ends = written.char_indices().map(|(at, _)| at).skip(1);
+        let ends = ends
+            .chain([written.len()])
+            .take_while(|&end| end <= LONGEST_ID);
+        let ends: Vec<usize> = ends.collect();
+        let is_someones = |end: &usize| self.id_of(&written[..*end]).is_some();
+        ends.into_iter().rev().find(is_someones)
     }
 
     /// Whom a name means that was typed behind an at sign.

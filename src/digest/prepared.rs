@@ -246,7 +246,10 @@ impl Prepared {
                 let written = self.written(mention);
                 match mention.how {
                     How::Id => Some(people.id_of(written).unwrap_or(written)),
-                    How::Attached => people.id_of(written),
+                    How::Attached => {
+                        let end = people.id_at_start(written)?;
+                        people.id_of(&written[..end])
+                    }
                     How::Typed => people.id_of_name(without_sign(written)),
                 }
             })
@@ -311,11 +314,16 @@ impl Prepared {
                     None => someone(),
                 },
             },
-            How::Attached => match people.by_id(written) {
-                Named::Shown(handle) => format!("@{handle}").into(),
-                Named::Hidden => someone(),
-                Named::Nobody => written.into(),
-            },
+            How::Attached => {
+                // What follows an id does not make it another's: `hi@mira:example.org1`.
+                let end = people.id_at_start(written);
+                let (id, rest) = written.split_at(end.unwrap_or(written.len()));
+                match people.by_id(id) {
+                    Named::Shown(handle) => format!("@{handle}{rest}").into(),
+                    Named::Hidden => format!("@someone{rest}").into(),
+                    Named::Nobody => written.into(),
+                }
+            }
             How::Typed => match people.by_name(without_sign(written)) {
                 Named::Hidden => someone(),
                 Named::Shown(_) | Named::Nobody => written.into(),

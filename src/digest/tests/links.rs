@@ -141,6 +141,9 @@ fn ids_and_addresses_are_nobodys_business() {
         ("@sam: please look", "@sam: please look"),
         ("`@quiet:example.org`", "`@someone`"),
         ("x@sam:example.org", "x@sam"),
+        ("x@sam:example.org1", "x@sam1"),
+        ("x@quiet:example.orgs", "x@someones"),
+        ("x@quiet:example.org.evil.net", "x@someone.evil.net"),
         ("image@sha256:1f2e", "image@sha256:1f2e"),
         ("https://matrix.to/#/@sam:example.org", "@sam"),
         (

@@ -32,13 +32,14 @@ fn never() -> Batch {
     batch
 }
 
+/// It came after everything that was heard, also within the same millisecond.
 fn locked(user_id: &str, event_id: &str) -> Undecrypted {
     Undecrypted {
         room_id: ROOM.to_owned(),
         event_id: event_id.to_owned(),
         sender: user_id.to_owned(),
         raw: "{}".to_owned(),
-        heard_at: clock::now(),
+        heard_at: clock::now() + 1,
         told: false,
     }
 }
