@@ -101,11 +101,14 @@ fn with_scheme(text: &str, from: usize, start: usize) -> usize {
 fn mail_domain(text: &str, start: usize) -> Option<usize> {
     let domain = host_after(&text[start..]);
     let (name, top) = domain.rsplit_once('.')?;
+    let is_letter = |c: char| !c.is_ascii_digit() && c != '-';
+    let punycode = top.get(..4).map(|head| head.eq_ignore_ascii_case("xn--"));
+    // What somebody put behind an address does not make it none: `mira@example.org1`. What begins
+    // with a digit is the version of something.
+    let begins_lettered =
+        top.chars().take(2).all(is_letter) && !domain.starts_with(|c: char| c.is_ascii_digit());
     let lettered = top.chars().count() >= 2
-        && (top.chars().all(|c| !c.is_ascii_digit() && c != '-')
-            || top
-                .get(..4)
-                .is_some_and(|head| head.eq_ignore_ascii_case("xn--")));
+        && (top.chars().all(is_letter) || begins_lettered || punycode == Some(true));
     (lettered && name.starts_with(is_wordly)).then_some(start + domain.len())
 }
 

@@ -156,6 +156,8 @@ fn ids_and_addresses_are_nobodys_business() {
             "https://matrix.to/#/!room:example.org",
             "a link to matrix.to",
         ),
+        ("mail sam@example.org1", "mail an email address"),
+        ("take tokio@1.47.rc1", "take tokio@1.47.rc1"),
         ("mail sam@example.org.", "mail an email address."),
         ("mailto:sam@example.org", "an email address"),
         ("邮箱sam@example.org吧", "邮箱 an email address 吧"),
