@@ -194,11 +194,14 @@ impl Prepared {
         said
     }
 
-    /// The Matrix ids of people that it names, as they were written.
-    pub fn ids(&self) -> impl Iterator<Item = &str> {
-        let ids = self.mentions.iter();
-        ids.filter(|mention| mention.how != How::Typed)
-            .map(|mention| self.written(mention))
+    /// By what it names people, as it was written, without the sign before it: localparts of ids,
+    /// and names.
+    pub fn named_by(&self) -> impl Iterator<Item = &str> {
+        let written = self.mentions.iter().map(|mention| self.written(mention));
+        written.map(|name| {
+            let name = without_sign(name);
+            name.split_once(':').map_or(name, |(local, _)| local)
+        })
     }
 
     pub(super) fn kind(&self) -> Kind {

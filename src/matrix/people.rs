@@ -12,7 +12,7 @@ use matrix_sdk::ruma::api::client::membership::get_member_events;
 use matrix_sdk::ruma::api::client::state::get_state_events;
 use matrix_sdk::ruma::events::room::server_acl::RoomServerAclEventContent;
 use matrix_sdk::ruma::{OwnedRoomId, RoomId, UserId};
-use matrix_sdk::{Client, Room};
+use matrix_sdk::{Client, Room, RoomState};
 use matrix_sdk_base::deserialized_responses::RawAnySyncOrStrippedState;
 use serde::Deserialize;
 use serde_json::Value;
@@ -47,6 +47,14 @@ pub(super) struct MemberEvent {
     #[serde(default)]
     pub(super) origin_server_ts: Millis,
     content: MemberContent,
+    #[serde(default)]
+    unsigned: MemberUnsigned,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct MemberUnsigned {
+    #[serde(default)]
+    prev_content: Option<MemberContent>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -82,8 +90,13 @@ pub(super) async fn people(
     for list in lists {
         barred.read(&room.client(), list).await?;
     }
-    let acl = state_of(room, "m.room.server_acl").await?;
-    barred.acl = acl.and_then(|acl| serde_json::from_value(acl).ok());
+    if let Some(acl) = state_of(room, "m.room.server_acl").await? {
+        // Whom it denies cannot be known: in doubt nobody is read.
+        let read = serde_json::from_value(acl).map_err(|_| {
+            RoomTrouble::Away("the room's m.room.server_acl cannot be understood".to_owned())
+        });
+        barred.acl = Some(read?);
+    }
     let levels = state_of(room, "m.room.power_levels").await?;
     let levels = levels.unwrap_or_default();
     let encrypted = room.encryption_state().is_encrypted();
@@ -111,12 +124,15 @@ pub(super) async fn people(
 
 impl MemberEvent {
     /// Whether they are banned, or were made to go and are not back. Who went by themselves may
-    /// still be read.
+    /// still be read. Of who knocks or is invited it is not known how they went, so they may not:
+    /// nobody comes back by knocking.
     fn is_barred(&self) -> bool {
+        let before = self.unsigned.prev_content.as_ref();
+        let before = before.map_or("join", |before| before.membership.as_str());
         match self.content.membership.as_str() {
-            "ban" => true,
-            "leave" => self.sender != self.state_key,
-            _ => false,
+            "join" => false,
+            "leave" => self.sender != self.state_key || before != "join",
+            _ => true,
         }
     }
 }
@@ -181,8 +197,22 @@ impl Rules {
 }
 
 impl Barred {
-    /// Adds the rules of one list.
+    /// Adds the rules of one list: as the last sync had them where the bot is in its room.
     async fn read(&mut self, client: &Client, list: &RoomId) -> Result<(), RoomTrouble> {
+        let known = client.get_room(list);
+        let known = known.filter(|room| room.state() == RoomState::Joined);
+        if let Some(room) = known.filter(|room| room.is_state_fully_synced()) {
+            for event_type in USER_RULES.into_iter().chain(SERVER_RULES) {
+                let rules = room.get_state_events(event_type.into()).await;
+                let rules = rules.map_err(|error| RoomTrouble::Away(error.to_string()))?;
+                for rule in rules {
+                    if let RawAnySyncOrStrippedState::Sync(rule) = rule {
+                        self.take(rule.json().get());
+                    }
+                }
+            }
+            return Ok(());
+        }
         let request = get_state_events::v3::Request::new(list.to_owned());
         let config = RequestConfig::new().timeout(WITHIN).disable_retry();
         let state = client.send(request).with_request_config(config).await;
@@ -258,26 +288,39 @@ mod tests {
 
     use super::*;
 
-    fn member(sender: &str, membership: &str) -> MemberEvent {
+    fn member(sender: &str, membership: &str, before: Option<&str>) -> MemberEvent {
+        let unsigned = match before {
+            Some(before) => json!({"prev_content": {"membership": before}}),
+            None => json!({}),
+        };
         serde_json::from_value(json!({
-            "sender": sender, "state_key": "@sam:x.org",
+            "sender": sender, "state_key": "@sam:x.org", "unsigned": unsigned,
             "content": {"membership": membership, "displayname": null},
         }))
         .unwrap()
     }
 
     #[test]
-    fn who_was_made_to_go_is_barred_and_who_went_is_not() {
-        for (sender, membership, barred) in [
-            ("@mod:x.org", "ban", true),
-            ("@mod:x.org", "leave", true),
-            ("@sam:x.org", "leave", false),
-            ("@sam:x.org", "join", false),
-            ("@sam:x.org", "knock", false),
-            ("@mod:x.org", "invite", false),
+    fn who_was_made_to_go_is_barred_until_they_are_back_and_who_went_is_not() {
+        for (sender, membership, before, barred) in [
+            ("@mod:x.org", "ban", Some("join"), true),
+            ("@mod:x.org", "leave", Some("join"), true),
+            ("@mod:x.org", "leave", None, true),
+            ("@sam:x.org", "leave", Some("join"), false),
+            ("@sam:x.org", "leave", None, false),
+            ("@sam:x.org", "join", Some("leave"), false),
+            // How they went before is not known any more.
+            ("@sam:x.org", "knock", Some("leave"), true),
+            ("@sam:x.org", "leave", Some("knock"), true),
+            ("@mod:x.org", "invite", Some("leave"), true),
+            ("@sam:x.org", "leave", Some("invite"), true),
         ] {
-            let member = member(sender, membership);
-            assert_eq!(member.is_barred(), barred, "{membership} by {sender}");
+            let member = member(sender, membership, before);
+            assert_eq!(
+                member.is_barred(),
+                barred,
+                "{membership} after {before:?} by {sender}"
+            );
         }
     }
 

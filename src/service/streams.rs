@@ -18,6 +18,9 @@ use crate::ledger::{LedgerError, StoredLine};
 /// Nothing that was said is kept for longer, in milliseconds (`digest.md` 12).
 const MOST_KEPT: Millis = 24 * 60 * 60 * 1000;
 
+/// So much of a localpart begins every handle that is made of it (`digest.md` 11).
+const HANDLE_STEM: usize = 23;
+
 /// Digests that were made, by `stream`.
 const DIGESTS: &str = "elicit_digests_total";
 /// Lines that were left out of them, by `reason`.
@@ -302,7 +305,7 @@ impl Service {
         room_id: &str,
         names: &[&str],
         since: Option<Millis>,
-        talk: Talk,
+        mut talk: Talk,
         config: &StreamConfig,
     ) -> Result<Digest, DigestError> {
         let rules = self.config.answers_for(room_id, names);
@@ -310,8 +313,12 @@ impl Service {
         let mut people = self.rooms.people(room_id, &config.policy_lists).await?;
         // Of a named bot nothing is kept; of one that was named since, nothing is told.
         people.retain(|person| !rules.is_bot(&person.user_id) && !agents.contains(&person.user_id));
-        let lines = self.prepared(room_id, talk.lines).await?;
+        let mut lines = self.prepared(room_id, talk.lines).await?;
         let accounts = self.accounts_of(&people, &lines).await?;
+        // Others were asked meanwhile. What was taken back by then, or is not to be read any more, is
+        // unsent, and stays so (`digest.md` 12); the window has nothing new.
+        talk = self.talk(room_id, since, talk.until, config).await?;
+        lines = self.prepared(room_id, talk.lines).await?;
         let people = self
             .introduced(people, accounts.as_ref(), &talk.opted_out, &talk.silenced)
             .await?;
@@ -412,19 +419,28 @@ impl Service {
         let Some(accounts) = &self.accounts else {
             return Ok(None);
         };
-        let server = server_of(self.rooms.bot());
         let mut wanted: HashSet<&str> = HashSet::new();
+        let mut named: HashSet<String> = HashSet::new();
         for (stored, prepared) in lines {
             wanted.insert(&stored.line.sender);
             wanted.extend(stored.votes.iter().map(String::as_str));
             wanted.extend(stored.line.mentions.iter().map(String::as_str));
-            wanted.extend(prepared.iter().flat_map(Prepared::ids));
+            let names = prepared.iter().flat_map(Prepared::named_by);
+            named.extend(names.map(str::to_lowercase));
         }
-        // Nobody else is asked for: an id in a text may be anything.
+        // Who is only named is shown or not as they stand, too.
+        let is_named = |user: &str| {
+            let local = localpart_of(user).to_lowercase();
+            let stem: String = local.chars().take(HANDLE_STEM).collect();
+            named.iter().any(|name| name.starts_with(&stem))
+        };
+        // Nobody else is asked for: a name in a text may be anything.
+        let server = server_of(self.rooms.bot());
         let asked: Vec<&str> = people
             .iter()
             .map(|person| person.user_id.as_str())
-            .filter(|user| server_of(user) == server && wanted.contains(user))
+            .filter(|user| server_of(user) == server)
+            .filter(|user| wanted.contains(user) || is_named(user))
             .collect();
         let known = accounts.of(&asked).await;
         let known = known.map_err(|untold| DigestError::NotCaughtUp(untold.to_string()))?;
@@ -513,6 +529,11 @@ fn muted(standing: Standing) -> Standing {
         Standing::In => Standing::Muted,
         standing => standing,
     }
+}
+
+fn localpart_of(user_id: &str) -> &str {
+    let local = user_id.split_once(':').map_or(user_id, |(local, _)| local);
+    local.strip_prefix('@').unwrap_or(local)
 }
 
 fn server_of(user_id: &str) -> &str {

@@ -157,15 +157,17 @@ impl Hearing<'_> {
         Ok(())
     }
 
-    /// Whether a line is the number, id or label of an option of a card (`digest.md` 3): of one that
-    /// is open in the room, or of the one that it replies to.
+    /// Whether a line is the number, id or label of an option of a card (`digest.md` 3): plainly of one
+    /// that is open in the room, or in reply of the one that it replies to.
     fn names_an_option(&mut self, line: &KeptLine) -> Result<bool, LedgerError> {
-        let mut asked = self.ledger.open_in(&line.room_id)?;
-        asked.retain(|open| open.state == State::Open);
+        let mut asked = Vec::new();
         if let Some(replied_to) = &line.in_reply_to {
             for key in self.ledger.about(&line.room_id, replied_to)? {
                 asked.extend(self.ledger.find(&key)?);
             }
+        } else {
+            asked = self.ledger.open_in(&line.room_id)?;
+            asked.retain(|open| open.state == State::Open);
         }
         let (body, reply) = (line.text.body.as_str(), line.in_reply_to.is_some());
         Ok(asked.iter().any(|elicitation| {

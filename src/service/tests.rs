@@ -35,7 +35,16 @@ struct KnownRooms(
     Mutex<HashMap<String, Result<RoomFacts, RoomTrouble>>>,
     Mutex<Vec<String>>,
     Mutex<Vec<RoomPerson>>,
+    Gate,
 );
+
+/// Where whoever asks for people waits, once it is closed, until it is opened again.
+#[derive(Default)]
+struct Gate {
+    closed: Mutex<bool>,
+    reached: tokio::sync::Notify,
+    opened: tokio::sync::Notify,
+}
 
 impl Rooms for KnownRooms {
     fn make_board_room<'a>(&'a self, wanted: &'a BoardRoom) -> Looking<'a, String> {
@@ -73,7 +82,14 @@ impl Rooms for KnownRooms {
             None => Ok(self.2.lock().unwrap().clone()),
             Some(list) => Err(RoomTrouble::Away(format!("{list} cannot be read"))),
         };
-        Box::pin(async { people })
+        Box::pin(async move {
+            let closed = *self.3.closed.lock().unwrap();
+            if closed {
+                self.3.reached.notify_one();
+                self.3.opened.notified().await;
+            }
+            people
+        })
     }
 
     fn bot(&self) -> &'static str {
@@ -158,6 +174,7 @@ impl House {
                 Mutex::new(rooms),
                 Mutex::default(),
                 Mutex::default(),
+                Gate::default(),
             )),
             0,
         )

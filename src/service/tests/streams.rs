@@ -242,9 +242,12 @@ async fn the_answers_to_cards_are_no_lines() {
     let card = house.open_question("q-1").await;
     let mut reply = says_aloud("@ana:x.org", "$1", "2");
     reply.chat = Some(line_of(Some("2"), Some(&card), None));
+    let to_tom = line_of(Some("wait"), Some("$0"), None);
     house
         .hear(vec![
             chats("@tom:x.org", "$0", "we could wait"),
+            // To somebody else's words it is no answer.
+            talks("@mira:x.org", "$4", to_tom),
             says_aloud("@ben:x.org", "$2", "Deploy"),
             reply,
             says_aloud("@tom:x.org", "$3", "deploy at night"),
@@ -254,6 +257,7 @@ async fn the_answers_to_cards_are_no_lines() {
         house.items().await,
         [
             item("tom", "we could wait", 0),
+            item("mira", "wait", 0),
             item("tom", "deploy at night", 0)
         ]
     );
@@ -261,7 +265,7 @@ async fn the_answers_to_cards_are_no_lines() {
     house
         .hear(vec![edits("@ben:x.org", "$e", "$2", Some("is it night?"))])
         .await;
-    assert_eq!(house.items().await.len(), 2);
+    assert_eq!(house.items().await.len(), 3);
 }
 
 #[tokio::test]
@@ -714,4 +718,31 @@ async fn taking_back_and_agents_off_wait_for_no_hole() {
         })
         .await;
     assert_eq!(house.items().await, [item("tom", "cache the build", 0)]);
+}
+
+/// `digest.md` 12: whatever is unsent.
+#[tokio::test]
+async fn what_is_taken_back_while_a_digest_is_made_is_not_in_it() {
+    let house = house().await;
+    house
+        .hear(vec![
+            chats("@mira:x.org", "$1", "why is the test flaky?"),
+            chats("@ben:x.org", "$2", "use a retry"),
+            chats("@ana:x.org", "$3", "pin the seed"),
+        ])
+        .await;
+    *house.rooms.3.closed.lock().unwrap() = true;
+    let service = house.service.clone();
+    let made = tokio::spawn(async move { service.digest(STREAM, None).await });
+    soon(house.rooms.3.reached.notified()).await;
+    house
+        .hear(vec![
+            says_aloud("@mira:x.org", "$off", "!agents off"),
+            redaction("$r", "$2"),
+            chats("@tom:x.org", "$4", "cache the build"),
+        ])
+        .await;
+    house.rooms.3.opened.notify_one();
+    let digest = soon(made).await.unwrap().unwrap();
+    assert_eq!(told_in(&digest), [item("ana", "pin the seed", 0)]);
 }
