@@ -30,6 +30,7 @@ mod session;
 mod sessions;
 mod stage;
 mod starting;
+mod streams;
 mod support;
 mod talk;
 mod upgrades;
