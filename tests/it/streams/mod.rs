@@ -1,6 +1,7 @@
 //! Streams over a real homeserver: what is said in rooms, and what agents are told of it.
 
 mod opting_out;
+mod outages;
 mod plain;
 
 use std::collections::BTreeMap;
@@ -24,10 +25,23 @@ pub const TWENTY: [&str; 20] = [
     "Nils", "Olga", "Pia", "Quinn", "Rita", "Sam", "Tom",
 ];
 
+/// How many more agents read the stream. One may not ask as often as a test does.
+const READERS: usize = 20;
+
 /// The room of the stream, whose accounts need not be old: those of a test never are.
-pub fn with_stream(config: BotConfig, room: &str) -> BotConfig {
-    let stream = json!({"room": room, "agents": [AGENT], "min_age": "1s"});
+pub fn with_stream(mut config: BotConfig, room: &str) -> BotConfig {
+    let mut agents = vec![AGENT.to_owned()];
+    for reader in 0..READERS {
+        let (id, token) = (format!("agt_reader{reader}"), token_of(&config, reader));
+        config = config.with_agent(&id, &token);
+        agents.push(id);
+    }
+    let stream = json!({"room": room, "agents": agents, "min_age": "1s"});
     config.with_path(&["streams", STREAM], stream)
+}
+
+fn token_of(config: &BotConfig, reader: usize) -> String {
+    format!("{}-{reader}", config.token())
 }
 
 /// People, each with a name that they show.
@@ -176,10 +190,12 @@ pub async fn ask(api: &Api, room: &str, query: &str) -> Option<Asked> {
     })
 }
 
-/// Asks once from a moment on, or for everything.
+/// Some agent of the stream asks once from a moment on, or for everything.
 pub async fn ask_since(bot: &BotProcess, since: Option<&str>) -> Option<Asked> {
     let query = since.map_or_else(String::new, |since| format!("?since={since}"));
-    ask(&bot.api(), &format!("agent:{STREAM}"), &query).await
+    let reader = rand::random_range(0..READERS);
+    let api = bot.api().with_token(&token_of(bot.config(), reader));
+    ask(&api, &format!("agent:{STREAM}"), &query).await
 }
 
 /// The digest from a moment on, or of everything, as soon as there is one. Until then it must be
