@@ -285,13 +285,13 @@ async fn where_it_is_required_only_a_verified_device_answers_and_others_are_told
 
 /// Somebody whose room keys can be held up on their way: their client talks to the homeserver
 /// through a relay.
-struct Distant {
+pub struct Distant {
     client: Client,
     relay: Relay,
 }
 
 impl Distant {
-    async fn new(account: &Account) -> Self {
+    pub async fn new(account: &Account) -> Self {
         let relay = Relay::start(&homeserver().await.url()).await;
         let client = Client::builder()
             .homeserver_url(relay.url())
@@ -316,13 +316,18 @@ impl Distant {
         Self { client, relay }
     }
 
+    /// The line on which its keys are late.
+    pub fn relay(&self) -> &Relay {
+        &self.relay
+    }
+
     async fn sync(&self) {
         let at_once = SyncSettings::new().timeout(Duration::ZERO);
         self.client.sync_once(at_once).await.unwrap();
     }
 
     /// Says something for which the keys are not sent before the relay catches up.
-    async fn say_with_late_keys(&self, room: &str, body: &str) -> String {
+    pub async fn say_with_late_keys(&self, room: &str, body: &str) -> String {
         self.sync().await;
         let room = self.client.get_room(&RoomId::parse(room).unwrap()).unwrap();
         self.relay.lag(Lag::Behind, &["/sendToDevice/"]);

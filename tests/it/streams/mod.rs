@@ -1,5 +1,11 @@
 //! Streams over a real homeserver: what is said in rooms, and what agents are told of it.
 
+mod access;
+mod ages;
+mod cards;
+mod encrypted;
+mod keeping;
+mod moving;
 mod opting_out;
 mod outages;
 mod plain;

@@ -1,0 +1,223 @@
+//! The same where everything is end-to-end encrypted.
+
+use matrix_elicit::sandbox::{Person, RoomOptions};
+use serde_json::{Value, json};
+
+use super::{
+    TWENTY, all_join, are_old, assert_tells, digest, has_heard, holds_words, item, people,
+    repeated, until, upvoted, with_stream, word,
+};
+use crate::encrypted_room::Distant;
+use crate::scene::count;
+use crate::support::{BotConfig, BotProcess, EncryptedPerson, homeserver, soon, unique};
+
+/// Who of the twenty has a client that encrypts, and so may say something. The others vote, which
+/// Matrix does not encrypt.
+const SPEAKERS: [&str; 8] = ["Ada", "Ben", "Dan", "Eve", "Ivo", "Quinn", "Rita", "Tom"];
+
+/// An encrypted room of twenty people with the bot.
+struct Room {
+    speakers: Vec<EncryptedPerson>,
+    voters: Vec<Person>,
+    room: String,
+    bot: BotProcess,
+}
+
+impl Room {
+    async fn new() -> Self {
+        let synapse = homeserver().await;
+        let mut speakers = Vec::new();
+        for name in SPEAKERS {
+            let person = EncryptedPerson::register(synapse, &unique(&name.to_lowercase())).await;
+            person.plain().set_display_name(name).await.unwrap();
+            speakers.push(person);
+        }
+        let others: Vec<&str> = TWENTY
+            .into_iter()
+            .filter(|name| !SPEAKERS.contains(name))
+            .collect();
+        let voters = people(synapse, &others).await;
+        let config = BotConfig::new(synapse).await;
+        let options = RoomOptions {
+            encrypted: true,
+            preset: Some("public_chat".to_owned()),
+            invite: vec![config.user_id().to_owned()],
+            ..RoomOptions::default()
+        };
+        let room = speakers[0].plain().create_room(&options).await.unwrap();
+        for speaker in &speakers[1..] {
+            speaker.join(&room).await;
+        }
+        all_join(&voters, &room).await;
+        let bot = BotProcess::start(with_stream(config, &room)).await;
+        assert_tells(&digest(&bot, None).await, None, &[]);
+        are_old(&bot, TWENTY.len()).await;
+        Self {
+            speakers,
+            voters,
+            room,
+            bot,
+        }
+    }
+
+    fn speaker(&self, name: &str) -> &EncryptedPerson {
+        let place = SPEAKERS.iter().position(|one| *one == name);
+        &self.speakers[place.unwrap()]
+    }
+
+    async fn say(&self, name: &str, body: &str) -> String {
+        self.speaker(name).send_text(&self.room, body).await
+    }
+
+    /// So many of those who vote do.
+    async fn upvote(&self, event: &str, votes: usize) {
+        for voter in &self.voters[..votes] {
+            voter.react(&self.room, event, "👍").await.unwrap();
+        }
+    }
+
+    fn item(&self, name: &str, what: &str, kind: &str) -> Value {
+        item(name, self.speaker(name).user_id(), what, kind)
+    }
+
+    /// One is muted, one banned, and one does not want to be read.
+    async fn leave_some_out(&self, word: &str) {
+        for name in ["Quinn", "Rita", "Tom"] {
+            self.say(name, &format!("{name} wants {word} in the notes"))
+                .await;
+        }
+        let ada = self.speaker("Ada").plain();
+        let levels = ada.state(&self.room, "m.room.power_levels", "").await;
+        let mut levels = levels.unwrap().unwrap();
+        levels["users"][self.speaker("Quinn").user_id()] = json!(-1);
+        let set = ada.set_state(&self.room, "m.room.power_levels", "", &levels);
+        set.await.unwrap();
+        let rita = self.speaker("Rita").user_id();
+        ada.ban(&self.room, rita).await.unwrap();
+        let off = self.say("Tom", "!agents off").await;
+        let answers =
+            |event: &Value| event["content"]["m.relates_to"]["m.in_reply_to"]["event_id"] == *off;
+        let tom = self.speaker("Tom");
+        tom.wait_for_decrypted(&self.room, "an answer", answers)
+            .await;
+        self.say("Tom", &format!("Tom still wants {word}")).await;
+    }
+}
+
+#[tokio::test]
+async fn twenty_people_talk_encrypted_and_what_is_readable_late_is_told_late() {
+    let room = Room::new().await;
+    let synapse = homeserver().await;
+    let cleo = synapse.person(&unique("cleo")).await.unwrap();
+    cleo.set_display_name("Cleo").await.unwrap();
+    let distant = Distant::new(cleo.account()).await;
+    cleo.join(&room.room).await.unwrap();
+    let start = digest(&room.bot, None).await;
+    let since = until(&start);
+    let secret = word("walrus");
+
+    room.say("Ada", "hello everyone").await;
+    let flaky = room.say("Ben", "why is the test flaky?").await;
+    room.upvote(&flaky, 4).await;
+    room.say("Dan", "https://github.com/rust-lang/rust/pull/1")
+        .await;
+    room.say("Eve", "https://github.com/tokio-rs/tokio/issues/7")
+        .await;
+    let typo = room.say("Ivo", "run them on amr64").await;
+    room.upvote(&typo, 1).await;
+    let ivo = room.speaker("Ivo");
+    ivo.edit(&room.room, &typo, "run them on arm64").await;
+    let gone = room.say("Eve", &format!("delete {secret}")).await;
+    let redacted = room.speaker("Eve").plain().redact(&room.room, &gone).await;
+    redacted.unwrap();
+    let emote = json!({"msgtype": "m.emote", "body": "is dancing"});
+    let dan = room.speaker("Dan");
+    dan.send_content(&room.room, "m.room.message", emote).await;
+    room.leave_some_out(&secret).await;
+    // What is said in clear is said.
+    let clear = room.speaker("Ada").plain();
+    clear
+        .send_text(&room.room, "the docs are out of date")
+        .await
+        .unwrap();
+    distant
+        .say_with_late_keys(&room.room, "what about the cache?")
+        .await;
+    let last = room.say("Ben", "ship it at noon").await;
+    has_heard(&room.bot, &last).await;
+    assert_eq!(count(&room.bot, "SELECT COUNT(*) FROM undecrypted"), 1);
+
+    let first = digest(&room.bot, Some(since)).await;
+    let link = room.item("Dan", "a link to github.com", "suggestion");
+    let expected = [
+        upvoted(room.item("Ben", "why is the test flaky?", "question"), 4),
+        repeated(link, 2),
+        room.item("Ivo", "run them on arm64", "suggestion"),
+        room.item("Ada", "the docs are out of date", "suggestion"),
+        room.item("Ben", "ship it at noon", "suggestion"),
+        room.item("Dan", "is dancing", "reaction"),
+    ];
+    assert_tells(&first, Some(since), &expected);
+    // Tom's last words and what was redacted are nowhere; what others said is, as they may be
+    // back.
+    assert_eq!(
+        holds_words(
+            &room.bot,
+            &["tom still wants", "tom wants", &format!("delete {secret}")]
+        ),
+        [""; 0]
+    );
+
+    distant.relay().catch_up().await;
+    all_is_read(&room.bot).await;
+    let second = digest(&room.bot, Some(until(&first))).await;
+    let late = item("Cleo", cleo.user_id(), "what about the cache?", "question");
+    assert_tells(&second, Some(until(&first)), &[late]);
+    let third = digest(&room.bot, Some(until(&second))).await;
+    assert_tells(&third, Some(until(&second)), &[]);
+}
+
+#[tokio::test]
+async fn a_vote_for_what_cannot_be_read_yet_counts_once_it_can() {
+    let synapse = homeserver().await;
+    let ada = EncryptedPerson::register(synapse, &unique("ada")).await;
+    let ben = people(synapse, &["Ben"]).await.remove(0);
+    let cleo = people(synapse, &["Cleo"]).await.remove(0);
+    let distant = Distant::new(cleo.account()).await;
+    let config = BotConfig::new(synapse).await;
+    let options = RoomOptions {
+        encrypted: true,
+        preset: Some("public_chat".to_owned()),
+        invite: vec![config.user_id().to_owned()],
+        ..RoomOptions::default()
+    };
+    let room = ada.plain().create_room(&options).await.unwrap();
+    all_join(&[ben.clone(), cleo.clone()], &room).await;
+    let bot = BotProcess::start(with_stream(config, &room)).await;
+    assert_tells(&digest(&bot, None).await, None, &[]);
+    are_old(&bot, 3).await;
+    let late = distant
+        .say_with_late_keys(&room, "what about the cache?")
+        .await;
+    ben.react(&room, &late, "👍").await.unwrap();
+    let taken_back = ada.plain().react(&room, &late, "👍").await.unwrap();
+    ada.plain().redact(&room, &taken_back).await.unwrap();
+    let last = ada.send_text(&room, "ship it at noon").await;
+    has_heard(&bot, &last).await;
+    assert_eq!(count(&bot, "SELECT COUNT(*) FROM undecrypted"), 1);
+    let first = digest(&bot, None).await;
+    distant.relay().catch_up().await;
+    all_is_read(&bot).await;
+    let late = item("Cleo", cleo.user_id(), "what about the cache?", "question");
+    let second = digest(&bot, Some(until(&first))).await;
+    assert_tells(&second, Some(until(&first)), &[upvoted(late, 1)]);
+}
+
+/// Waits until no message waits for its key.
+async fn all_is_read(bot: &BotProcess) {
+    soon("the late message to be read", async || {
+        let left = count(bot, "SELECT COUNT(*) FROM undecrypted");
+        (left == 0).then_some(())
+    })
+    .await;
+}
