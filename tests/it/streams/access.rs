@@ -1,9 +1,11 @@
 //! Who may read a digest, and what a request must look like.
 
-use matrix_elicit::sandbox::RoomOptions;
 use serde_json::json;
 
-use super::{AGENT, Asked, STREAM, ask, assert_tells, digest, people, room_of, until, with_stream};
+use super::{
+    AGENT, Asked, STREAM, Talk, ask, assert_tells, digest, inviting, people, room_of, until,
+    with_stream,
+};
 use crate::support::{Api, BotConfig, BotProcess, homeserver, unique};
 
 /// Status, code and message of what was asked for.
@@ -21,11 +23,7 @@ async fn only_the_agents_of_a_stream_learn_that_there_is_one() {
     let synapse = homeserver().await;
     let people = people(synapse, &["Ada", "Ben"]).await;
     let config = BotConfig::new(synapse).await;
-    let options = RoomOptions {
-        invite: vec![config.user_id().to_owned()],
-        ..RoomOptions::default()
-    };
-    let room = room_of(&people, options).await;
+    let room = room_of(&people, inviting(&config)).await;
     let (stranger, other) = (
         unique("token-of-a-stranger"),
         "ags_01JAB2C3D4E5F6G7H8J9K0MNPZ",
@@ -87,14 +85,7 @@ async fn ready(api: &Api, room: &str) -> serde_json::Value {
 #[tokio::test]
 async fn a_window_begins_at_one_moment_that_is_not_to_come() {
     let synapse = homeserver().await;
-    let people = people(synapse, &["Ada", "Ben"]).await;
-    let config = BotConfig::new(synapse).await;
-    let options = RoomOptions {
-        invite: vec![config.user_id().to_owned()],
-        ..RoomOptions::default()
-    };
-    let room = room_of(&people, options).await;
-    let bot = BotProcess::start(with_stream(config, &room)).await;
+    let Talk { bot, .. } = Talk::begin(synapse, &["Ada", "Ben"]).await;
     let told = digest(&bot, None).await;
     let (api, own) = (bot.api(), format!("agent:{STREAM}"));
     let now = until(&told);

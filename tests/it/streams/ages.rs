@@ -3,26 +3,19 @@
 use std::time::Duration;
 
 use matrix_elicit::clock;
-use matrix_elicit::sandbox::{Person, RoomOptions, Synapse, SynapseOptions};
+use matrix_elicit::sandbox::{Person, Synapse, SynapseOptions};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::{
-    STREAM, are_old, ask_since, assert_not_yet, assert_tells, digest, has_heard, item, people,
-    room_of, said, until, upvoted, with_stream,
+    STREAM, are_old, ask_since, assert_not_yet, assert_tells, digest, has_heard, inviting, item,
+    people, room_of, said, until, upvoted, with_stream,
 };
 use crate::scene::ledger;
 use crate::support::{BotConfig, BotProcess, homeserver, own_homeserver, soon};
 
 fn min_age() -> String {
     format!("streams.{STREAM}.min_age")
-}
-
-fn inviting(config: &BotConfig) -> RoomOptions {
-    RoomOptions {
-        invite: vec![config.user_id().to_owned()],
-        ..RoomOptions::default()
-    }
 }
 
 #[tokio::test]

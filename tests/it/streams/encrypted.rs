@@ -4,8 +4,8 @@ use matrix_elicit::sandbox::{Person, RoomOptions};
 use serde_json::{Value, json};
 
 use super::{
-    TWENTY, all_join, are_old, assert_tells, digest, has_heard, holds_words, item, people,
-    repeated, until, upvoted, with_stream, word,
+    TWENTY, all_join, are_old, assert_tells, digest, has_heard, holds_words, inviting, item,
+    people, repeated, until, upvoted, with_stream, word,
 };
 use crate::encrypted_room::Distant;
 use crate::scene::count;
@@ -16,14 +16,14 @@ use crate::support::{BotConfig, BotProcess, EncryptedPerson, homeserver, soon, u
 const SPEAKERS: [&str; 8] = ["Ada", "Ben", "Dan", "Eve", "Ivo", "Quinn", "Rita", "Tom"];
 
 /// An encrypted room of twenty people with the bot.
-struct Room {
+struct Secret {
     speakers: Vec<EncryptedPerson>,
     voters: Vec<Person>,
     room: String,
     bot: BotProcess,
 }
 
-impl Room {
+impl Secret {
     async fn new() -> Self {
         let synapse = homeserver().await;
         let mut speakers = Vec::new();
@@ -41,8 +41,7 @@ impl Room {
         let options = RoomOptions {
             encrypted: true,
             preset: Some("public_chat".to_owned()),
-            invite: vec![config.user_id().to_owned()],
-            ..RoomOptions::default()
+            ..inviting(&config)
         };
         let room = speakers[0].plain().create_room(&options).await.unwrap();
         for speaker in &speakers[1..] {
@@ -106,74 +105,74 @@ impl Room {
 
 #[tokio::test]
 async fn twenty_people_talk_encrypted_and_what_is_readable_late_is_told_late() {
-    let room = Room::new().await;
+    let talk = Secret::new().await;
     let synapse = homeserver().await;
     let cleo = synapse.person(&unique("cleo")).await.unwrap();
     cleo.set_display_name("Cleo").await.unwrap();
     let distant = Distant::new(cleo.account()).await;
-    cleo.join(&room.room).await.unwrap();
-    let start = digest(&room.bot, None).await;
+    cleo.join(&talk.room).await.unwrap();
+    let start = digest(&talk.bot, None).await;
     let since = until(&start);
     let secret = word("walrus");
 
-    room.say("Ada", "hello everyone").await;
-    let flaky = room.say("Ben", "why is the test flaky?").await;
-    room.upvote(&flaky, 4).await;
-    room.say("Dan", "https://github.com/rust-lang/rust/pull/1")
+    talk.say("Ada", "hello everyone").await;
+    let flaky = talk.say("Ben", "why is the test flaky?").await;
+    talk.upvote(&flaky, 4).await;
+    talk.say("Dan", "https://github.com/rust-lang/rust/pull/1")
         .await;
-    room.say("Eve", "https://github.com/tokio-rs/tokio/issues/7")
+    talk.say("Eve", "https://github.com/tokio-rs/tokio/issues/7")
         .await;
-    let typo = room.say("Ivo", "run them on amr64").await;
-    room.upvote(&typo, 1).await;
-    let ivo = room.speaker("Ivo");
-    ivo.edit(&room.room, &typo, "run them on arm64").await;
-    let gone = room.say("Eve", &format!("delete {secret}")).await;
-    let redacted = room.speaker("Eve").plain().redact(&room.room, &gone).await;
+    let typo = talk.say("Ivo", "run them on amr64").await;
+    talk.upvote(&typo, 1).await;
+    let ivo = talk.speaker("Ivo");
+    ivo.edit(&talk.room, &typo, "run them on arm64").await;
+    let gone = talk.say("Eve", &format!("delete {secret}")).await;
+    let redacted = talk.speaker("Eve").plain().redact(&talk.room, &gone).await;
     redacted.unwrap();
     let emote = json!({"msgtype": "m.emote", "body": "is dancing"});
-    let dan = room.speaker("Dan");
-    dan.send_content(&room.room, "m.room.message", emote).await;
-    room.leave_some_out(&secret).await;
+    let dan = talk.speaker("Dan");
+    dan.send_content(&talk.room, "m.room.message", emote).await;
+    talk.leave_some_out(&secret).await;
     // What is said in clear is said.
-    let clear = room.speaker("Ada").plain();
+    let clear = talk.speaker("Ada").plain();
     clear
-        .send_text(&room.room, "the docs are out of date")
+        .send_text(&talk.room, "the docs are out of date")
         .await
         .unwrap();
     distant
-        .say_with_late_keys(&room.room, "what about the cache?")
+        .say_with_late_keys(&talk.room, "what about the cache?")
         .await;
-    let last = room.say("Ben", "ship it at noon").await;
-    has_heard(&room.bot, &last).await;
-    assert_eq!(count(&room.bot, "SELECT COUNT(*) FROM undecrypted"), 1);
+    let last = talk.say("Ben", "ship it at noon").await;
+    has_heard(&talk.bot, &last).await;
+    assert_eq!(count(&talk.bot, "SELECT COUNT(*) FROM undecrypted"), 1);
 
-    let first = digest(&room.bot, Some(since)).await;
-    let link = room.item("Dan", "a link to github.com", "suggestion");
+    let first = digest(&talk.bot, Some(since)).await;
+    let link = talk.item("Dan", "a link to github.com", "suggestion");
     let expected = [
-        upvoted(room.item("Ben", "why is the test flaky?", "question"), 4),
+        upvoted(talk.item("Ben", "why is the test flaky?", "question"), 4),
         repeated(link, 2),
-        room.item("Ivo", "run them on arm64", "suggestion"),
-        room.item("Ada", "the docs are out of date", "suggestion"),
-        room.item("Ben", "ship it at noon", "suggestion"),
-        room.item("Dan", "is dancing", "reaction"),
+        talk.item("Ivo", "run them on arm64", "suggestion"),
+        talk.item("Ada", "the docs are out of date", "suggestion"),
+        talk.item("Ben", "ship it at noon", "suggestion"),
+        talk.item("Dan", "is dancing", "reaction"),
     ];
     assert_tells(&first, Some(since), &expected);
     // Tom's last words and what was redacted are nowhere; what others said is, as they may be
     // back.
     assert_eq!(
         holds_words(
-            &room.bot,
+            &talk.bot,
             &["tom still wants", "tom wants", &format!("delete {secret}")]
         ),
         [""; 0]
     );
 
     distant.relay().catch_up().await;
-    all_is_read(&room.bot).await;
-    let second = digest(&room.bot, Some(until(&first))).await;
+    all_is_read(&talk.bot).await;
+    let second = digest(&talk.bot, Some(until(&first))).await;
     let late = item("Cleo", cleo.user_id(), "what about the cache?", "question");
     assert_tells(&second, Some(until(&first)), &[late]);
-    let third = digest(&room.bot, Some(until(&second))).await;
+    let third = digest(&talk.bot, Some(until(&second))).await;
     assert_tells(&third, Some(until(&second)), &[]);
 }
 
@@ -188,8 +187,7 @@ async fn a_vote_for_what_cannot_be_read_yet_counts_once_it_can() {
     let options = RoomOptions {
         encrypted: true,
         preset: Some("public_chat".to_owned()),
-        invite: vec![config.user_id().to_owned()],
-        ..RoomOptions::default()
+        ..inviting(&config)
     };
     let room = ada.plain().create_room(&options).await.unwrap();
     all_join(&[ben.clone(), cleo.clone()], &room).await;

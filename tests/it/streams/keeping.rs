@@ -1,10 +1,8 @@
 //! Where nothing of what people say is kept.
 
-use matrix_elicit::sandbox::RoomOptions;
-
 use super::{
-    STREAM, answer_to, assert_tells, digest, has_heard, holds_words, people, room_of, said,
-    with_stream, word,
+    STREAM, Talk, answer_to, assert_tells, digest, has_heard, holds_words, inviting, people,
+    room_of, said, with_stream, word,
 };
 use crate::stage::{has_joined, id};
 use crate::support::{BotConfig, BotProcess, homeserver, soon};
@@ -17,12 +15,8 @@ async fn a_room_that_is_no_stream_leaves_no_word_in_the_ledger() {
         unreachable!()
     };
     let config = BotConfig::new(synapse).await;
-    let inviting = || RoomOptions {
-        invite: vec![config.user_id().to_owned()],
-        ..RoomOptions::default()
-    };
-    let stream = room_of(&people, inviting()).await;
-    let other = room_of(&people, inviting()).await;
+    let stream = room_of(&people, inviting(&config)).await;
+    let other = room_of(&people, inviting(&config)).await;
     let bot = BotProcess::start(with_stream(config, &stream)).await;
     has_joined(&bot, &other).await;
     digest(&bot, None).await;
@@ -60,15 +54,11 @@ async fn a_room_that_is_no_stream_leaves_no_word_in_the_ledger() {
 #[tokio::test]
 async fn of_a_stream_that_is_taken_out_of_the_configuration_nothing_is_left_after_a_restart() {
     let synapse = homeserver().await;
-    let people = people(synapse, &["Ada", "Ben"]).await;
-    let config = BotConfig::new(synapse).await;
-    let options = RoomOptions {
-        invite: vec![config.user_id().to_owned()],
-        ..RoomOptions::default()
-    };
-    let room = room_of(&people, options).await;
-    let mut bot = BotProcess::start(with_stream(config, &room)).await;
-    super::are_old(&bot, 2).await;
+    let Talk {
+        people,
+        room,
+        mut bot,
+    } = Talk::begin(synapse, &["Ada", "Ben"]).await;
     let (before, after) = (word("walrus"), word("dugong"));
     let line = format!("rename it to {before}");
     let line = people[0].send_text(&room, &line).await.unwrap();

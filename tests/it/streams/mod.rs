@@ -72,6 +72,43 @@ pub async fn room_of(people: &[Person], options: RoomOptions) -> String {
     room
 }
 
+/// A room that the bot of this configuration is asked into.
+pub fn inviting(config: &BotConfig) -> RoomOptions {
+    RoomOptions {
+        invite: vec![config.user_id().to_owned()],
+        ..RoomOptions::default()
+    }
+}
+
+/// People in the room of a stream, with the bot, which listens.
+pub struct Talk {
+    pub people: Vec<Person>,
+    pub room: String,
+    pub bot: BotProcess,
+}
+
+impl Talk {
+    /// Of people with these names, who are old enough; nothing is said yet.
+    pub async fn begin(synapse: &Synapse, names: &[&str]) -> Self {
+        Self::begin_with(synapse, names, |config| config).await
+    }
+
+    /// The same with the configuration changed.
+    pub async fn begin_with(
+        synapse: &Synapse,
+        names: &[&str],
+        change: impl FnOnce(BotConfig) -> BotConfig,
+    ) -> Self {
+        let people = people(synapse, names).await;
+        let config = BotConfig::new(synapse).await;
+        let room = room_of(&people, inviting(&config)).await;
+        let bot = BotProcess::start(change(with_stream(config, &room))).await;
+        assert_tells(&digest(&bot, None).await, None, &[]);
+        are_old(&bot, people.len()).await;
+        Self { people, room, bot }
+    }
+}
+
 /// They come into a room.
 pub async fn all_join(people: &[Person], room: &str) {
     let joined = people.iter().map(|person| person.join(room));

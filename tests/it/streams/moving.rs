@@ -3,8 +3,8 @@
 use matrix_elicit::sandbox::RoomOptions;
 
 use super::{
-    are_old, assert_tells, digest, has_heard, item, people, repeated, room_of, until, upvoted,
-    with_stream,
+    are_old, assert_tells, digest, has_heard, inviting, item, people, repeated, room_of, until,
+    upvoted, with_stream,
 };
 use crate::stage::has_joined;
 use crate::support::{BotConfig, BotProcess, homeserver};
@@ -19,8 +19,7 @@ async fn the_digest_of_an_upgraded_room_goes_on_in_its_successor() {
     let config = BotConfig::new(synapse).await;
     let options = RoomOptions {
         version: Some("11".to_owned()),
-        invite: vec![config.user_id().to_owned()],
-        ..RoomOptions::default()
+        ..inviting(&config)
     };
     let room = room_of(&people, options).await;
     let mut bot = BotProcess::start(with_stream(config, &room)).await;

@@ -4,8 +4,8 @@ use matrix_elicit::sandbox::{Person, RoomOptions, Synapse};
 use serde_json::Value;
 
 use super::{
-    answer_to, are_old, assert_tells, digest, has_heard, holds_words, item, people, repeated,
-    room_of, until, upvoted, with_stream, word,
+    answer_to, are_old, assert_tells, digest, has_heard, holds_words, inviting, item, people,
+    repeated, room_of, until, upvoted, with_stream, word,
 };
 use crate::stage::has_joined;
 use crate::support::{BotConfig, BotProcess, EncryptedPerson, homeserver, unique};
@@ -27,11 +27,7 @@ impl Pair {
         let ben = EncryptedPerson::register(synapse, &unique("ben")).await;
         ben.plain().set_display_name("Ben").await.unwrap();
         let config = BotConfig::new(synapse).await;
-        let options = RoomOptions {
-            invite: vec![config.user_id().to_owned()],
-            ..RoomOptions::default()
-        };
-        let room = room_of(std::slice::from_ref(&ada), options).await;
+        let room = room_of(std::slice::from_ref(&ada), inviting(&config)).await;
         ben.join(&room).await;
         let bot = BotProcess::start(with_stream(config, &room)).await;
         assert_tells(&digest(&bot, None).await, None, &[]);

@@ -6,37 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use matrix_elicit::sandbox::{Person, RoomOptions, Synapse, SynapseOptions};
+use matrix_elicit::sandbox::{Person, SynapseOptions};
 use reqwest::StatusCode;
 use tokio::sync::Semaphore;
 
 use super::{
-    TWENTY, are_old, ask_since, assert_not_yet, assert_tells, digest, has_heard, item, people,
-    repeated, room_of, said, until, with_stream,
+    TWENTY, Talk, ask_since, assert_not_yet, assert_tells, digest, has_heard, item, repeated, said,
+    supporters, until,
 };
 use crate::relay::{Lag, Relay};
 use crate::scene::ledger;
 use crate::support::{BotConfig, BotProcess, SOON, homeserver, own_homeserver, soon};
-
-/// People with the bot in the room of a stream; it reaches the homeserver at this address.
-async fn talk_of(
-    synapse: &Synapse,
-    names: &[&str],
-    address: &str,
-) -> (Vec<Person>, String, BotProcess) {
-    let people = people(synapse, names).await;
-    let config = BotConfig::new(synapse).await;
-    let options = RoomOptions {
-        invite: vec![config.user_id().to_owned()],
-        ..RoomOptions::default()
-    };
-    let room = room_of(&people, options).await;
-    let config = config.with("matrix.homeserver", address.into());
-    let bot = BotProcess::start(with_stream(config, &room)).await;
-    assert_tells(&digest(&bot, None).await, None, &[]);
-    are_old(&bot, people.len()).await;
-    (people, room, bot)
-}
 
 /// Everybody says each of these once.
 async fn all_say(people: &[Person], room: &str, lines: &[&str]) {
@@ -82,7 +62,11 @@ fn lines_kept(bot: &BotProcess) -> Vec<(String, String)> {
 #[tokio::test]
 async fn what_was_said_while_the_bot_was_down_is_told_whole_or_not_yet() {
     let synapse = homeserver().await;
-    let (people, room, mut bot) = talk_of(synapse, &TWENTY, &synapse.url()).await;
+    let Talk {
+        people,
+        room,
+        mut bot,
+    } = Talk::begin(synapse, &TWENTY).await;
     let before = digest(&bot, None).await;
     let (ended, _) = bot.terminate().await;
     assert!(ended.success());
@@ -103,7 +87,7 @@ async fn what_was_said_while_the_bot_was_down_is_told_whole_or_not_yet() {
     .await;
     // Whoever said a thing first stands for all.
     let expected: Vec<(String, u64)> = LINES.iter().map(|line| ((*line).to_owned(), 20)).collect();
-    let mut told: Vec<(String, u64)> = super::supporters(&first).into_iter().collect();
+    let mut told: Vec<(String, u64)> = supporters(&first).into_iter().collect();
     told.sort_by_key(|(line, _)| LINES.iter().position(|one| one == line));
     assert_eq!(
         (told, not_yet.into_inner() > 0),
@@ -120,7 +104,12 @@ async fn what_was_said_while_the_bot_was_down_is_told_whole_or_not_yet() {
 async fn as_long_as_a_hole_is_not_filled_there_is_no_digest() {
     let synapse = homeserver().await;
     let line = Relay::start(&synapse.url()).await;
-    let (people, room, mut bot) = talk_of(synapse, &TWENTY, line.url()).await;
+    let over_line = |config: BotConfig| config.with("matrix.homeserver", line.url().into());
+    let Talk {
+        people,
+        room,
+        mut bot,
+    } = Talk::begin_with(synapse, &TWENTY, over_line).await;
     let before = digest(&bot, None).await;
     bot.kill9();
     all_say(&people, &room, &LINES[..6]).await;
@@ -173,7 +162,11 @@ async fn write_notes(people: &[Person], room: &str, free: &Semaphore) {
 #[tokio::test]
 async fn kills_in_the_middle_of_talk_lose_nothing_and_tell_nothing_twice() {
     let synapse = homeserver().await;
-    let (people, room, mut bot) = talk_of(synapse, &TWENTY[..6], &synapse.url()).await;
+    let Talk {
+        people,
+        room,
+        mut bot,
+    } = Talk::begin(synapse, &TWENTY[..6]).await;
     let free = Semaphore::new(UNTOLD);
     let mut told: Vec<String> = Vec::new();
     let reading = async {
@@ -213,7 +206,7 @@ async fn kills_in_the_middle_of_talk_lose_nothing_and_tell_nothing_twice() {
 #[tokio::test]
 async fn while_the_homeserver_is_down_there_is_no_digest() {
     let (mut synapse, _folder) = own_homeserver(SynapseOptions::default()).await;
-    let (people, room, bot) = talk_of(&synapse, &["Ada", "Ben"], &synapse.url()).await;
+    let Talk { people, room, bot } = Talk::begin(&synapse, &["Ada", "Ben"]).await;
     let said = people[0]
         .send_text(&room, "pin the toolchain")
         .await

@@ -1,38 +1,30 @@
 //! A room without encryption, and everything that people do in one.
 
-use matrix_elicit::sandbox::{Person, RoomOptions};
+use matrix_elicit::sandbox::Person;
 use serde_json::{Value, json};
 
 use super::{
-    TWENTY, answer_to, are_old, assert_tells, digest, has_heard, item, people, repeated, room_of,
-    said, until, upvoted, with_stream,
+    TWENTY, Talk, answer_to, assert_tells, digest, handle, has_heard, item, repeated, said, until,
+    upvoted,
 };
 use crate::support::{BotConfig, BotProcess, homeserver, unique};
 
 /// A room of twenty people with the bot, and somebody else's bot that is known to be one.
-struct Room {
+struct Plain {
     people: Vec<Person>,
     robot: Person,
     room: String,
     bot: BotProcess,
 }
 
-impl Room {
+impl Plain {
     async fn new() -> Self {
         let synapse = homeserver().await;
-        let people = people(synapse, &TWENTY).await;
         let robot = synapse.person(&unique("robot")).await.unwrap();
-        let config = BotConfig::new(synapse).await;
-        let options = RoomOptions {
-            invite: vec![config.user_id().to_owned()],
-            ..RoomOptions::default()
-        };
-        let room = room_of(&people, options).await;
+        let known =
+            |config: BotConfig| config.with("answers.bots", json!(["@robot-*:elicit.test"]));
+        let Talk { people, room, bot } = Talk::begin_with(synapse, &TWENTY, known).await;
         robot.join(&room).await.unwrap();
-        let config = config.with("answers.bots", json!(["@robot-*:elicit.test"]));
-        let bot = BotProcess::start(with_stream(config, &room)).await;
-        assert_tells(&digest(&bot, None).await, None, &[]);
-        are_old(&bot, people.len()).await;
         Self {
             people,
             robot,
@@ -63,6 +55,11 @@ impl Room {
             let reacted = self.who(name).react(&self.room, event, key).await;
             reacted.unwrap();
         }
+    }
+
+    async fn edit(&self, name: &str, event: &str, body: &str) {
+        let edited = self.who(name).edit(&self.room, event, body).await;
+        edited.unwrap();
     }
 
     fn item(&self, name: &str, what: &str, kind: &str) -> Value {
@@ -121,131 +118,120 @@ impl Room {
         self.react(&["Ada", "Ben"], &gone, "👍").await;
         self.who("Leo").redact(&self.room, &gone).await.unwrap();
     }
+
+    /// What is told of, in the first window: the events that are spoken of later.
+    async fn say_much(&self) -> (String, String) {
+        let flaky = self.say("Ben", "why is the test flaky?").await;
+        self.react(&["Ben", "Cleo", "Dan", "Eve", "Finn"], &flaky, "👍")
+            .await;
+        // The same person once more, in other ways; and what is no vote.
+        self.react(&["Finn"], &flaky, "👍🏽").await;
+        self.react(&["Finn"], &flaky, "+1").await;
+        self.react(&["Gus", "Hana"], &flaky, "❤️").await;
+        let link = self
+            .say("Cleo", "https://github.com/rust-lang/rust/pull/1")
+            .await;
+        let other = self
+            .say("Dan", "https://github.com/tokio-rs/tokio/issues/7")
+            .await;
+        // For both, which is one thing.
+        self.react(&["Hana"], &link, ":+1:").await;
+        self.react(&["Hana"], &other, "👍️").await;
+        self.say("Eve", "please pin the toolchain").await;
+        self.say("Finn", "Pin the toolchain!").await;
+        // A vote before an edit that says something else was for what it said before.
+        let typo = self
+            .say("Ivo", "run it on amr64, see www.rust-lang.org/tools")
+            .await;
+        self.react(&["Jun"], &typo, "👍").await;
+        self.edit("Ivo", &typo, "run it on arm64, see www.rust-lang.org/tools")
+            .await;
+        self.react(&["Kim"], &typo, "👍").await;
+        self.say("Gus", "wow, nice").await;
+        self.send("Hana", json!({"msgtype": "m.emote", "body": "is dancing"}))
+            .await;
+        self.say("Mia", "how do I run this locally").await;
+        let (olga, rita) = (self.who("Olga").user_id(), self.who("Rita").user_id());
+        self.say("Nils", &format!("{olga} and {rita} know the cache"))
+            .await;
+        (flaky, other)
+    }
+
+    /// What the first window holds.
+    fn much(&self) -> [Value; 9] {
+        let link = repeated(self.item("Cleo", "a link to github.com", "suggestion"), 2);
+        let arm = "run it on arm64, see a link to rust-lang.org";
+        let pin = self.item("Eve", "please pin the toolchain", "suggestion");
+        let cache = format!(
+            "@{} and @someone know the cache",
+            handle(self.who("Olga").user_id())
+        );
+        [
+            upvoted(self.item("Ben", "why is the test flaky?", "question"), 4),
+            upvoted(link, 1),
+            upvoted(self.item("Ivo", arm, "suggestion"), 1),
+            repeated(pin, 2),
+            self.item("Mia", "how do I run this locally", "question"),
+            self.item("Nils", &cache, "suggestion"),
+            self.item("Jun", "the docs are out of date", "suggestion"),
+            self.item("Gus", "wow, nice", "reaction"),
+            self.item("Hana", "is dancing", "reaction"),
+        ]
+    }
 }
 
 #[tokio::test]
 async fn twenty_people_talk_and_the_agent_gets_what_they_said_in_windows_that_meet() {
-    let room = Room::new().await;
-    let start = digest(&room.bot, None).await;
+    let talk = Plain::new().await;
+    let start = digest(&talk.bot, None).await;
     let since = until(&start);
-
-    room.say_nothing().await;
-    let flaky = room.say("Ben", "why is the test flaky?").await;
-    room.react(&["Ben", "Cleo", "Dan", "Eve", "Finn"], &flaky, "👍")
-        .await;
-    // The same person once more, in other ways; and what is no vote.
-    room.react(&["Finn"], &flaky, "👍🏽").await;
-    room.react(&["Finn"], &flaky, "+1").await;
-    room.react(&["Gus", "Hana"], &flaky, "❤️").await;
-    let link = room
-        .say("Cleo", "https://github.com/rust-lang/rust/pull/1")
-        .await;
-    let other = room
-        .say("Dan", "https://github.com/tokio-rs/tokio/issues/7")
-        .await;
-    // For both, which is one thing.
-    room.react(&["Hana"], &link, ":+1:").await;
-    room.react(&["Hana"], &other, "👍️").await;
-    room.say("Eve", "please pin the toolchain").await;
-    room.say("Finn", "Pin the toolchain!").await;
-    let typo = room
-        .say("Ivo", "run them on amr64, see www.rust-lang.org/tools")
-        .await;
-    room.react(&["Jun"], &typo, "👍").await;
-    room.who("Ivo")
-        .edit(
-            &room.room,
-            &typo,
-            "run them on arm64, see www.rust-lang.org/tools",
-        )
-        .await
-        .unwrap();
-    room.react(&["Kim"], &typo, "👍").await;
-    room.say("Gus", "wow, nice").await;
-    room.send("Hana", json!({"msgtype": "m.emote", "body": "is dancing"}))
-        .await;
-    room.say("Mia", "how do I run this locally").await;
-    let (olga, rita) = (room.who("Olga").user_id(), room.who("Rita").user_id());
-    room.say("Nils", &format!("{olga} and {rita} know the cache"))
-        .await;
-    room.leave_some_out(&flaky).await;
-    let last = room.say("Jun", "the docs are out of date").await;
-    has_heard(&room.bot, &last).await;
-
-    let first = digest(&room.bot, Some(since)).await;
-    let cache = format!("@{} and @someone know the cache", super::handle(olga));
-    let expected = [
-        upvoted(room.item("Ben", "why is the test flaky?", "question"), 4),
-        upvoted(
-            repeated(room.item("Cleo", "a link to github.com", "suggestion"), 2),
-            1,
-        ),
-        upvoted(
-            room.item(
-                "Ivo",
-                "run them on arm64, see a link to rust-lang.org",
-                "suggestion",
-            ),
-            1,
-        ),
-        repeated(
-            room.item("Eve", "please pin the toolchain", "suggestion"),
-            2,
-        ),
-        room.item("Mia", "how do I run this locally", "question"),
-        room.item("Nils", &cache, "suggestion"),
-        room.item("Jun", "the docs are out of date", "suggestion"),
-        room.item("Gus", "wow, nice", "reaction"),
-        room.item("Hana", "is dancing", "reaction"),
-    ];
-    assert_tells(&first, Some(since), &expected);
+    talk.say_nothing().await;
+    let (flaky, link) = talk.say_much().await;
+    talk.leave_some_out(&flaky).await;
+    let last = talk.say("Jun", "the docs are out of date").await;
+    has_heard(&talk.bot, &last).await;
+    let first = digest(&talk.bot, Some(since)).await;
+    assert_tells(&first, Some(since), &talk.much());
 
     // A vote and an edit bring nothing back; what is new is told.
-    room.react(&["Olga"], &flaky, "👍").await;
-    room.who("Dan")
-        .edit(&room.room, &other, "https://crates.io/crates/tokio")
-        .await
-        .unwrap();
-    let plan = room.say("Kim", "run `cargo test --workspace` first").await;
-    let with_quote = room
-        .who("Leo")
-        .reply_with_fallback(&room.room, &plan, "that takes an hour");
-    with_quote.await.unwrap();
-    let thread = room
-        .who("Pia")
-        .in_thread(&room.room, &plan, "does it work offline?");
-    let thread = thread.await.unwrap();
-    has_heard(&room.bot, &thread).await;
-    let second = digest(&room.bot, Some(until(&first))).await;
+    talk.react(&["Olga"], &flaky, "👍").await;
+    talk.edit("Dan", &link, "https://crates.io/crates/tokio")
+        .await;
+    let plan = talk.say("Kim", "run `cargo test --workspace` first").await;
+    let (leo, pia) = (talk.who("Leo"), talk.who("Pia"));
+    let quoting = leo.reply_with_fallback(&talk.room, &plan, "that takes an hour");
+    quoting.await.unwrap();
+    let thread = pia.in_thread(&talk.room, &plan, "does it work offline?");
+    has_heard(&talk.bot, &thread.await.unwrap()).await;
+    let second = digest(&talk.bot, Some(until(&first))).await;
     let expected = [
-        room.item("Pia", "does it work offline?", "question"),
-        room.item("Kim", "run `cargo test --workspace` first", "suggestion"),
-        room.item("Leo", "that takes an hour", "suggestion"),
+        talk.item("Pia", "does it work offline?", "question"),
+        talk.item("Kim", "run `cargo test --workspace` first", "suggestion"),
+        talk.item("Leo", "that takes an hour", "suggestion"),
     ];
     assert_tells(&second, Some(until(&first)), &expected);
-    assert_tells(
-        &digest(&room.bot, Some(until(&second))).await,
-        Some(until(&second)),
-        &[],
-    );
+    let third = digest(&talk.bot, Some(until(&second))).await;
+    assert_tells(&third, Some(until(&second)), &[]);
 
     // Asked again, the first window holds what it held, as it stands now.
-    let again = digest(&room.bot, Some(since)).await;
+    let again = digest(&talk.bot, Some(since)).await;
+    let much = talk.much();
+    let cache = much[5]["what"].as_str().unwrap();
+    let expected = [
+        "why is the test flaky?",
+        "a link to github.com",
+        "run it on arm64, see a link to rust-lang.org",
+        "please pin the toolchain",
+        "how do I run this locally",
+        "does it work offline?",
+        "a link to crates.io",
+        cache,
+        "the docs are out of date",
+        "run `cargo test --workspace` first",
+    ];
+    assert_eq!(said(&again), expected);
     assert_eq!(
-        said(&again),
-        [
-            "why is the test flaky?",
-            "a link to github.com",
-            "run them on arm64, see a link to rust-lang.org",
-            "please pin the toolchain",
-            "how do I run this locally",
-            "does it work offline?",
-            "a link to crates.io",
-            &cache,
-            "the docs are out of date",
-            "run `cargo test --workspace` first",
-        ]
+        (&again["items"][0]["upvotes"], &again["truncated"]),
+        (&json!(5), &json!(true))
     );
-    assert_eq!(again["items"][0]["upvotes"], 5);
-    assert_eq!(again["truncated"], true);
 }
