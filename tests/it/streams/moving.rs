@@ -3,8 +3,8 @@
 use matrix_elicit::sandbox::RoomOptions;
 
 use super::{
-    are_old, assert_tells, digest, has_heard, inviting, item, people, repeated, room_of, until,
-    upvoted, with_stream,
+    are_old, assert_tells, digest, has_heard, inviting, item, people, repeated, room_of, said,
+    until, upvoted, with_stream,
 };
 use crate::stage::has_joined;
 use crate::support::{BotConfig, BotProcess, homeserver};
@@ -54,4 +54,10 @@ async fn the_digest_of_an_upgraded_room_goes_on_in_its_successor() {
         ];
         assert_tells(&window, Some(until(&start)), &expected);
     }
+
+    // What is deleted in the old room is gone from the new one's digest, by name of either.
+    let redaction = ada.redact(&room, &asked).await.unwrap();
+    has_heard(&bot, &redaction).await;
+    let window = digest(&bot, Some(until(&start))).await;
+    assert_eq!(said(&window), ["pin the toolchain", "here we are"]);
 }

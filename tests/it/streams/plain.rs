@@ -194,7 +194,13 @@ async fn twenty_people_talk_and_the_agent_gets_what_they_said_in_windows_that_me
     assert_tells(&first, Some(since), &talk.much());
 
     // A vote and an edit bring nothing back; what is new is told.
-    talk.react(&["Olga"], &flaky, "👍").await;
+    talk.react(&["Olga", "Pia"], &flaky, "👍").await;
+    let vote = talk
+        .who("Kim")
+        .react(&talk.room, &flaky, "👍")
+        .await
+        .unwrap();
+    talk.who("Kim").redact(&talk.room, &vote).await.unwrap();
     talk.edit("Dan", &link, "https://crates.io/crates/tokio")
         .await;
     let plan = talk.say("Kim", "run `cargo test --workspace` first").await;
@@ -232,6 +238,6 @@ async fn twenty_people_talk_and_the_agent_gets_what_they_said_in_windows_that_me
     assert_eq!(said(&again), expected);
     assert_eq!(
         (&again["items"][0]["upvotes"], &again["truncated"]),
-        (&json!(5), &json!(true))
+        (&json!(6), &json!(true))
     );
 }
