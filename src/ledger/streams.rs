@@ -74,7 +74,9 @@ pub trait Streams {
     /// was stored before a window ends is in it.
     fn stamp(&mut self, now: Millis) -> Result<Millis, LedgerError>;
 
-    /// Keeps a line; the first writer wins. `false`, and nothing is stored, when it is kept already,
+    /// Keeps a line, with the votes that came for it while it waited for its key; those are deleted
+    /// when it comes with an edit, for they may have been for something else. The first writer wins.
+    /// `false`, and nothing is stored, when it is kept already,
     /// its sender has opted out, or its message or the edit that it comes with was unsaid before.
     fn keep_line(&mut self, line: &KeptLine) -> Result<bool, LedgerError>;
 
@@ -96,9 +98,10 @@ pub trait Streams {
     /// A line as it stands, with all its votes.
     fn line(&mut self, room_id: &str, event_id: &str) -> Result<Option<StoredLine>, LedgerError>;
 
-    /// Keeps a vote for a line. `false`, and nothing is stored, when there is no such line, the voter
-    /// has opted out, or the vote is kept already or was unsaid before. A person may vote for a line
-    /// more than once, and counts once.
+    /// Keeps a vote for a line, or for a message that waits for its key
+    /// ([`super::Inbox::keep_undecrypted`]) and may be one. `false`, and nothing is stored, when it is
+    /// for neither, the voter has opted out, or the vote is kept already or was unsaid before. A
+    /// person may vote for a line more than once, and counts once.
     fn vote(
         &mut self,
         room_id: &str,

@@ -181,6 +181,12 @@ impl Hearing<'_> {
                 self.ledger.meet(user_id, stamp)?;
             }
         }
+        // First: votes and edits in the same batch may be about them.
+        for kept in &batch.undecrypted {
+            if !self.ledger.seen(&kept.room_id, &kept.event_id)? {
+                self.ledger.keep_undecrypted(kept)?;
+            }
+        }
         for heard in &batch.heard {
             if !behind_gap(&heard.room_id) {
                 self.hear(heard, batch)?;
@@ -192,11 +198,6 @@ impl Hearing<'_> {
         }
         for heard in &kept {
             self.hear(heard, batch)?;
-        }
-        for kept in &batch.undecrypted {
-            if !self.ledger.seen(&kept.room_id, &kept.event_id)? {
-                self.ledger.keep_undecrypted(kept)?;
-            }
         }
         for kept in &batch.unreadable {
             self.unreadable(kept)?;

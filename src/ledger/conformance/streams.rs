@@ -2,7 +2,7 @@
 
 use super::{NOON, ROOM};
 use crate::clock::Millis;
-use crate::ledger::{KeptLine, KeptText, Ledger, StoredLine};
+use crate::ledger::{KeptLine, KeptText, Ledger, StoredLine, Undecrypted};
 
 super::cases![
     the_clock_never_goes_back_and_gives_no_moment_twice,
@@ -22,6 +22,11 @@ super::cases![
     votes_come_with_their_lines,
     votes_after_the_window_are_not_in_it,
     only_lines_are_voted_for,
+    a_vote_for_what_waits_for_its_key_counts_once_it_is_a_line,
+    early_votes_can_be_taken_back,
+    early_votes_are_not_for_an_edit,
+    early_votes_go_with_their_room_and_their_time,
+    early_votes_follow_their_room,
     votes_go_when_an_edit_says_something_else,
     votes_stay_when_an_edit_says_the_same,
     votes_stay_when_an_older_edit_comes_late,
@@ -323,6 +328,90 @@ fn only_lines_are_voted_for(ledger: &mut dyn Ledger) {
     let elsewhere = ledger.vote("!other:example.org", "$v", "$a", SAM, NOON);
     assert!(!elsewhere.unwrap());
     assert_eq!(all(ledger), [saying(&kept, &edited)]);
+}
+
+/// A message waits for its key.
+fn locked(ledger: &mut dyn Ledger, event_id: &str) {
+    let locked = Undecrypted {
+        room_id: ROOM.to_owned(),
+        event_id: event_id.to_owned(),
+        sender: MIRA.to_owned(),
+        raw: "{}".to_owned(),
+        heard_at: NOON,
+        told: false,
+    };
+    ledger.keep_undecrypted(&locked).unwrap();
+}
+
+fn a_vote_for_what_waits_for_its_key_counts_once_it_is_a_line(ledger: &mut dyn Ledger) {
+    locked(ledger, "$a");
+    assert!(vote(ledger, "$1", "$a", SAM));
+    assert!(!vote(ledger, "$1", "$a", SAM));
+    assert!(!vote(ledger, "$2", "$b", SAM));
+    assert_eq!(all(ledger), []);
+    ledger.drop_undecrypted(ROOM, "$a").unwrap();
+    assert!(ledger.keep_line(&line("$a", 1)).unwrap());
+    // Once for all.
+    assert!(vote(ledger, "$3", "$a", ANNA));
+    let kept = ledger.line(ROOM, "$a").unwrap().unwrap();
+    assert_eq!(
+        (kept.line, &*kept.votes),
+        (line("$a", 1), &[ANNA, SAM].map(str::to_owned)[..])
+    );
+}
+
+fn early_votes_can_be_taken_back(ledger: &mut dyn Ledger) {
+    locked(ledger, "$a");
+    for (event_id, voter) in [("$1", SAM), ("$2", ANNA), ("$3", MIRA)] {
+        assert!(vote(ledger, event_id, "$a", voter));
+    }
+    assert!(ledger.unsay(ROOM, "$1", NOON).unwrap());
+    assert!(!vote(ledger, "$1", "$a", SAM));
+    assert!(ledger.opt_out(ANNA, NOON).unwrap());
+    assert!(!vote(ledger, "$4", "$a", ANNA));
+    let kept = keep(ledger, line("$a", 1));
+    assert_eq!(all(ledger), [voted(&kept, &[MIRA])]);
+}
+
+fn early_votes_are_not_for_an_edit(ledger: &mut dyn Ledger) {
+    locked(ledger, "$a");
+    assert!(vote(ledger, "$1", "$a", SAM));
+    let mut edited = line("$a", 1);
+    edited.text = text("$edit", 10, Some("other"));
+    assert!(ledger.keep_line(&edited).unwrap());
+    let found = ledger.line(ROOM, "$a").unwrap().unwrap();
+    assert_eq!(found.votes, [""; 0]);
+}
+
+fn early_votes_go_with_their_room_and_their_time(ledger: &mut dyn Ledger) {
+    let ways: [fn(&mut dyn Ledger) -> u64; 3] = [
+        |ledger| ledger.forget_lines(ROOM, NOON + 200).unwrap(),
+        |ledger| ledger.forget_older(NOON + 200, NOON + 300).unwrap(),
+        |ledger| ledger.forget_rooms_but(&[]).unwrap(),
+    ];
+    for (index, forget) in ways.into_iter().enumerate() {
+        let event_id = format!("$late_{index}");
+        locked(ledger, &event_id);
+        assert!(vote(ledger, &format!("$vote_{index}"), &event_id, SAM));
+        // The line of the way before, if there was one.
+        assert_eq!(forget(ledger), u64::from(index > 0));
+        assert!(ledger.keep_line(&line(&event_id, 1)).unwrap());
+        let found = ledger.line(ROOM, &event_id).unwrap().unwrap();
+        assert_eq!(found.votes, [""; 0], "{index}");
+    }
+}
+
+fn early_votes_follow_their_room(ledger: &mut dyn Ledger) {
+    let next = "!next:example.org";
+    locked(ledger, "$a");
+    assert!(vote(ledger, "$1", "$a", SAM));
+    assert!(ledger.set_successor(ROOM, next).unwrap());
+    ledger.move_lines(ROOM, next).unwrap();
+    // It was heard where it was said.
+    assert!(vote(ledger, "$2", "$a", ANNA));
+    assert!(ledger.keep_line(&line("$a", 1)).unwrap());
+    let found = ledger.line(next, "$a").unwrap().unwrap();
+    assert_eq!(found.votes, [ANNA, SAM]);
 }
 
 fn votes_go_when_an_edit_says_something_else(ledger: &mut dyn Ledger) {

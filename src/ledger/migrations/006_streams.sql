@@ -47,6 +47,16 @@ CREATE TABLE votes (
 CREATE INDEX votes_by_event ON votes (event_id);
 CREATE INDEX votes_by_voter ON votes (voter);
 
+-- Votes for messages that wait for their keys: once they can be read they may be lines.
+CREATE TABLE early_votes (
+    room_id  TEXT NOT NULL,
+    target   TEXT NOT NULL,
+    voter    TEXT NOT NULL,
+    event_id TEXT NOT NULL,
+    stamp    INTEGER NOT NULL,
+    PRIMARY KEY (room_id, target, voter, event_id)
+) STRICT, WITHOUT ROWID;
+
 -- Events that were redacted: what comes late, or once more, is not kept.
 CREATE TABLE unsaid (
     room_id  TEXT NOT NULL,

@@ -74,6 +74,7 @@ impl People for SqliteLedger {
         for sql in [
             "DELETE FROM lines WHERE sender = ?1",
             "DELETE FROM votes WHERE voter = ?1",
+            "DELETE FROM early_votes WHERE voter = ?1",
         ] {
             gone += self.change(sql, [user_id])?;
         }

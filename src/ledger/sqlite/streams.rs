@@ -109,6 +109,29 @@ impl SqliteLedger {
         Ok(true)
     }
 
+    /// Gives a new line the votes that came before it could be read, if it says what was voted for.
+    fn take_early_votes(
+        &self,
+        seq: i64,
+        room_id: &str,
+        line: &KeptLine,
+    ) -> Result<(), LedgerError> {
+        if line.text.event_id == line.event_id {
+            self.change(
+                "INSERT INTO votes (line, voter, event_id, stamp)
+                 SELECT ?1, voter, event_id, stamp FROM early_votes
+                 WHERE room_id = ?2 AND target = ?3
+                 ON CONFLICT DO NOTHING",
+                params![seq, room_id, line.event_id],
+            )?;
+        }
+        self.change(
+            "DELETE FROM early_votes WHERE room_id = ?1 AND target = ?2",
+            [room_id, &line.event_id],
+        )?;
+        Ok(())
+    }
+
     /// Stores a text of a line, which does not count yet. Gives the number of rows, 0 or 1.
     fn insert_text(&self, line: i64, room_id: &str, text: &KeptText) -> Result<usize, LedgerError> {
         self.change(
@@ -165,7 +188,10 @@ impl Streams for SqliteLedger {
         let Some(seq) = inserted else {
             return Ok(false);
         };
-        self.change_texts(seq, |ledger| ledger.insert_text(seq, &room_id, &line.text))
+        let kept =
+            self.change_texts(seq, |ledger| ledger.insert_text(seq, &room_id, &line.text))?;
+        self.take_early_votes(seq, &room_id, line)?;
+        Ok(kept)
     }
 
     fn edit_line(
@@ -203,7 +229,8 @@ impl Streams for SqliteLedger {
         voter: &str,
         stamp: Millis,
     ) -> Result<bool, LedgerError> {
-        let room_id = self.standing(room_id)?;
+        let heard_in = room_id;
+        let room_id = self.standing(heard_in)?;
         let inserted = self.change(
             "INSERT INTO votes (line, voter, event_id, stamp)
              SELECT seq, ?4, ?2, ?5 FROM lines
@@ -213,7 +240,22 @@ impl Streams for SqliteLedger {
              ON CONFLICT DO NOTHING",
             params![room_id, vote_event, line_event, voter, stamp],
         )?;
-        Ok(inserted == 1)
+        if inserted == 1 {
+            return Ok(true);
+        }
+        let early = self.change(
+            "INSERT INTO early_votes (room_id, target, voter, event_id, stamp)
+             SELECT ?1, ?3, ?4, ?2, ?5
+             WHERE EXISTS
+                     (SELECT 1 FROM undecrypted WHERE room_id IN (?1, ?6) AND event_id = ?3)
+                 AND NOT EXISTS
+                     (SELECT 1 FROM lines WHERE room_id = ?1 AND event_id = ?3)
+                 AND NOT EXISTS (SELECT 1 FROM opted_out WHERE user_id = ?4)
+                 AND NOT EXISTS (SELECT 1 FROM unsaid WHERE room_id = ?1 AND event_id = ?2)
+             ON CONFLICT DO NOTHING",
+            params![room_id, vote_event, line_event, voter, stamp, heard_in],
+        )?;
+        Ok(early == 1)
     }
 
     fn unsay(&mut self, room_id: &str, event_id: &str, stamp: Millis) -> Result<bool, LedgerError> {
@@ -246,7 +288,8 @@ impl Streams for SqliteLedger {
                  AND EXISTS (SELECT 1 FROM lines WHERE seq = votes.line AND room_id = ?1)",
             here,
         )?;
-        Ok(votes > 0)
+        let early = "DELETE FROM early_votes WHERE room_id = ?1 AND ?2 IN (event_id, target)";
+        Ok(votes + self.change(early, here)? > 0)
     }
 
     fn lines(
@@ -284,6 +327,7 @@ impl Streams for SqliteLedger {
         let room_id = self.standing(room_id)?;
         for sql in [
             "DELETE FROM unsaid WHERE room_id = ?1 AND stamp < ?2",
+            "DELETE FROM early_votes WHERE room_id = ?1 AND stamp < ?2",
             "DELETE FROM silenced WHERE room_id = ?1 AND until < ?2",
         ] {
             self.change(sql, params![room_id, before])?;
@@ -296,6 +340,7 @@ impl Streams for SqliteLedger {
 
     fn forget_older(&mut self, before: Millis, now: Millis) -> Result<u64, LedgerError> {
         self.change("DELETE FROM unsaid WHERE stamp < ?1", [before])?;
+        self.change("DELETE FROM early_votes WHERE stamp < ?1", [before])?;
         let gone = self.change(
             "DELETE FROM lines WHERE stamp < ?1 OR (stamp > ?2 AND sent_at < ?1)",
             [before, now],
@@ -311,6 +356,7 @@ impl Streams for SqliteLedger {
         let others = "room_id NOT IN (SELECT value FROM json_each(?1))";
         for sql in [
             &format!("DELETE FROM unsaid WHERE {others}"),
+            &format!("DELETE FROM early_votes WHERE {others}"),
             &format!("DELETE FROM ages_read WHERE {others}"),
         ] {
             self.change(sql, [&rooms])?;
@@ -334,6 +380,10 @@ impl Streams for SqliteLedger {
         )?;
         self.forgot |= self.change("DELETE FROM lines WHERE room_id = ?1", [from])? > 0;
         self.change(
+            "UPDATE OR IGNORE early_votes SET room_id = ?2 WHERE room_id = ?1",
+            rooms,
+        )?;
+        self.change(
             "INSERT INTO unsaid (room_id, event_id, stamp)
              SELECT ?2, event_id, stamp FROM unsaid WHERE room_id = ?1
              ON CONFLICT DO NOTHING",
@@ -352,6 +402,7 @@ impl Streams for SqliteLedger {
         )?;
         for sql in [
             "DELETE FROM unsaid WHERE room_id = ?1",
+            "DELETE FROM early_votes WHERE room_id = ?1",
             "DELETE FROM silenced WHERE room_id = ?1",
             "DELETE FROM ages_read WHERE room_id = ?1",
         ] {

@@ -639,18 +639,63 @@ async fn talk_behind_a_hole_is_kept_once_the_hole_is_filled() {
     assert_eq!(digest.items()[0].repeated(), Some(2));
 }
 
-/// The key of a message may come after that of its edit.
-#[tokio::test]
-async fn an_edit_that_can_be_read_before_its_message_counts() {
-    let house = house().await;
-    let locked = |event_id: &str, sender: &str| Undecrypted {
+/// A message waits for its key.
+fn locked(event_id: &str, sender: &str) -> Undecrypted {
+    Undecrypted {
         room_id: ROOM.to_owned(),
         event_id: event_id.to_owned(),
         sender: sender.to_owned(),
         raw: "{}".to_owned(),
         heard_at: clock::now(),
         told: false,
-    };
+    }
+}
+
+/// What a message says may be known later than what was done about it, also in one response.
+#[tokio::test]
+async fn what_comes_with_a_message_that_waits_for_its_key_is_about_it() {
+    let house = house().await;
+    house
+        .take_in(Batch {
+            undecrypted: vec![
+                locked("$1", "@ben:x.org"),
+                locked("$2", "@tom:x.org"),
+                locked("$3", "@ana:x.org"),
+            ],
+            heard: vec![
+                edits("@ben:x.org", "$e1", "$1", Some("use a retry")),
+                votes("@mira:x.org", "$v1", "$2"),
+                votes("@ana:x.org", "$v2", "$2"),
+                redaction("$r", "$3"),
+            ],
+            ..Batch::default()
+        })
+        .await;
+    assert_eq!(house.items().await, [item("ben", "use a retry", 0)]);
+    let read = ["$1", "$2", "$3"].map(|event_id| (ROOM.to_owned(), event_id.to_owned()));
+    house
+        .take_in(Batch {
+            heard: vec![
+                chats("@ben:x.org", "$1", "use a rtery"),
+                chats("@tom:x.org", "$2", "pin the toolchain"),
+                chats("@ana:x.org", "$3", "say nothing of it"),
+            ],
+            resolved: read.into(),
+            ..Batch::default()
+        })
+        .await;
+    let expected = [
+        item("tom", "pin the toolchain", 2),
+        item("ben", "use a retry", 0),
+    ];
+    assert_eq!(house.items().await, expected);
+    assert!(!house.kept().await.contains("say nothing"));
+}
+
+/// The key of a message may come after that of its edit.
+#[tokio::test]
+async fn an_edit_that_can_be_read_before_its_message_counts() {
+    let house = house().await;
     house
         .take_in(Batch {
             undecrypted: vec![locked("$1", "@ben:x.org"), locked("$2", "@tom:x.org")],
