@@ -313,7 +313,9 @@ pub fn holds_words(bot: &BotProcess, words: &[&str]) -> Vec<String> {
     let files = fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path());
-    let more = fs::read_dir(bot.config().folder().join("stored/matrix")).unwrap().map(|e| e.unwrap().path());
+    let more = fs::read_dir(bot.config().folder().join("stored/matrix"))
+        .unwrap()
+        .map(|e| e.unwrap().path());
     for file in files.chain(more).filter(|path| path.is_file()) {
         // It may have gone meanwhile, as the write-ahead log does.
         let bytes = fs::read(&file).unwrap_or_default().to_ascii_lowercase();
