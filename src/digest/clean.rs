@@ -29,15 +29,22 @@ pub(super) fn clean(text: &str) -> String {
 }
 
 /// The text without the quotation that a reply begins with (digest.md, 3): leading `>` lines, and
-/// one blank line after them.
+/// one blank line after them. Whatever cannot be seen before it does not make it the reply's own.
 pub(super) fn without_quotation(body: &str) -> &str {
+    let seen = |c: char| !(c.is_whitespace() || is_unseen(c));
+    let is_quoted = |text: &str| text.trim_start_matches(|c| !seen(c)).starts_with('>');
     let mut rest = body;
-    while rest.starts_with('>') {
-        rest = rest.split_once('\n').map_or("", |(_, after)| after);
+    while is_quoted(rest) {
+        // The first line may be blank; the quoted one is the next that is not.
+        let line = rest.find('>').unwrap_or(0);
+        rest = rest[line..].split_once('\n').map_or("", |(_, after)| after);
+        if !rest.split('\n').next().is_some_and(is_quoted) {
+            break;
+        }
     }
     if rest.len() < body.len() {
         let (line, after) = rest.split_once('\n').unwrap_or((rest, ""));
-        if line.trim().is_empty() {
+        if !line.contains(seen) {
             rest = after;
         }
     }

@@ -4,8 +4,13 @@ use std::ops::Range;
 
 use unicode_segmentation::UnicodeSegmentation;
 
-/// The text, of at most so many characters: what does not fit is cut off between clusters, never
-/// inside one of the phrases, and an ellipsis stands for it.
+use super::clean::clean;
+
+/// What stands for the part of a text that is cut off.
+pub(super) const ELLIPSIS: &str = "…";
+
+/// The clean text, of at most so many characters: what does not fit is cut off between clusters,
+/// never inside one of the phrases, and an ellipsis stands for it.
 pub(super) fn cut(text: String, phrases: &[Range<usize>], most: usize) -> String {
     if text.len() <= most || text.chars().nth(most).is_none() {
         return text;
@@ -25,7 +30,12 @@ pub(super) fn cut(text: String, phrases: &[Range<usize>], most: usize) -> String
     {
         end = phrase.start;
     }
-    format!("{}…", text[..end].trim_end_matches(' '))
+    if end == 0 && phrases.first().is_none_or(|phrase| phrase.start > 0) {
+        // One cluster is longer than all there is room for: a part of it says more than nothing.
+        let room: String = text.chars().take(most - 1).collect();
+        return format!("{}{ELLIPSIS}", clean(&room));
+    }
+    format!("{}{ELLIPSIS}", text[..end].trim_end_matches(' '))
 }
 
 /// How many characters a text has, as the contract counts them.

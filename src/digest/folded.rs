@@ -1,6 +1,7 @@
 //! Texts made comparable: match text (digest.md, 6) and the folded text that keys are made of
 //! (digest.md, 9).
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use icu_casemap::CaseMapper;
@@ -169,6 +170,11 @@ pub(super) fn with_signs(text: &str) -> String {
     }
     let shown = ComposingNormalizerBorrowed::new_nfkc().normalize(text);
     CaseMapper::new().fold_string(&shown).into_owned()
+}
+
+/// The text with plain letters for those that are only shaped otherwise (NFKC).
+pub(super) fn plain_letters(text: &str) -> Cow<'_, str> {
+    ComposingNormalizerBorrowed::new_nfkc().normalize(text)
 }
 
 /// Letters of Arabic writing that keyboards differ in.

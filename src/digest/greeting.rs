@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+use super::kind::is_question;
 use super::letters::is_han;
 use super::lexicon::{LEXICON, past_blank, word_at};
 
@@ -21,6 +22,13 @@ pub(super) enum Greeting {
 
 /// More words than a greeting and a name have.
 const MOST_WORDS: usize = 16;
+/// More characters than they have.
+const MOST_CHARS: usize = 200;
+/// The most words of a name that count: more say something, and a name must not make what others
+/// say a greeting.
+const MOST_NAME_WORDS: usize = 4;
+/// The most characters of a name that is written without blanks.
+const MOST_HAN: usize = 16;
 
 impl Greeting {
     pub(super) fn is_no(&self) -> bool {
@@ -35,51 +43,76 @@ impl Greeting {
         if is_wholly_greeting(matched, &Names::default()) {
             return Self::Yes;
         }
-        if matched.split(' ').count() > MOST_WORDS {
+        if matched.split(' ').count() > MOST_WORDS || matched.chars().nth(MOST_CHARS).is_some() {
             return Self::No;
         }
         Self::With(matched.into())
     }
 
     /// Whether it is one where these people are.
-    pub(super) fn among(&self, names: &Names) -> bool {
+    pub(super) fn among<'a>(&self, names: impl FnOnce() -> &'a Names) -> bool {
         match self {
             Self::No => false,
             Self::Yes => true,
-            Self::With(matched) => is_wholly_greeting(matched, names),
+            Self::With(matched) => is_wholly_greeting(matched, names()),
         }
     }
 }
 
-/// What the people of a room are called, as match text.
+/// What the people of a room are called in greetings, as match text.
 #[derive(Default)]
 pub(super) struct Names {
     known: HashSet<String>,
     /// How many words the longest has.
     words: usize,
-    /// How many characters the longest has that is written without blanks.
-    han: usize,
+    /// How many characters those have that are written without blanks, as bits.
+    han: u32,
 }
 
 impl Names {
+    /// Room for the names of so many people.
+    pub(super) fn with_room_for(people: usize) -> Self {
+        Self {
+            known: HashSet::with_capacity(2 * people),
+            ..Self::default()
+        }
+    }
+
+    /// Adds what someone is called: all of it, and its first word. What is too long for a name is
+    /// left out.
     pub(super) fn add(&mut self, name: String) {
-        if name.is_empty() {
+        let first = word_at(&name, 0);
+        if !first.is_empty() && first.len() < name.len() && !self.known.contains(first) {
+            self.words = self.words.max(1);
+            self.known.insert(first.to_owned());
+        }
+        let words = name.split(' ').count();
+        if name.is_empty() || words > MOST_NAME_WORDS {
             return;
         }
-        self.words = self.words.max(name.split(' ').count());
-        if name.contains(is_han) {
-            self.han = self.han.max(name.chars().count());
+        if !name.is_ascii() && name.contains(is_han) {
+            let length = name.chars().count();
+            if length > MOST_HAN {
+                return;
+            }
+            self.han |= 1 << length;
         }
+        self.words = self.words.max(words);
         self.known.insert(name);
     }
 
-    /// Where names end that stand at a place.
+    /// Where names end that stand at a place. What asks is none, whoever is called so.
     fn ends_at(&self, text: &str, at: usize) -> Vec<usize> {
         let rest = &text[at..];
         let mut ends = Vec::new();
         if rest.starts_with(is_han) {
             let places = rest.char_indices().map(|(place, c)| place + c.len_utf8());
-            ends.extend(places.take(self.han));
+            let lengths = (1..=MOST_HAN).zip(places);
+            ends.extend(
+                lengths
+                    .filter(|(length, _)| self.han >> length & 1 == 1)
+                    .map(|(_, end)| end),
+            );
         } else {
             let mut end = 0;
             for _ in 0..self.words {
@@ -91,7 +124,8 @@ impl Names {
                 }
             }
         }
-        ends.retain(|&end| self.known.contains(&rest[..end]));
+        // Whether a name asks is seen only where it stands: few of a room's names do.
+        ends.retain(|&end| self.known.contains(&rest[..end]) && !is_question(&rest[..end]));
         for end in &mut ends {
             *end += at;
         }

@@ -29,7 +29,8 @@ pub(super) struct Said {
     pub(super) only_links: bool,
     kind: Kind,
     has_votes: bool,
-    greets: bool,
+    /// Whether it is a greeting; `None` until that is asked for.
+    greets: Option<bool>,
     /// Why it is not in the digest.
     pub(super) dropped: Option<Reason>,
 }
@@ -67,7 +68,11 @@ pub fn digest(window: &Window<'_>, settings: &Settings) -> Digest {
     });
     crowd_spam::mark(&mut said, people.count());
     for said in &mut said {
-        if said.dropped.is_none() && said.greets {
+        let greets = || {
+            said.greets
+                .unwrap_or_else(|| said.line(lines).prepared.greets(&people))
+        };
+        if said.dropped.is_none() && greets() {
             said.dropped = Some(Reason::Greeting);
         }
         if let Some(reason) = said.dropped {
@@ -123,7 +128,7 @@ fn said(window: &Window<'_>, people: &People<'_>, dropped: &mut Dropped) -> Vec<
             has_votes: !line.votes.is_empty(),
             sent_at: line.sent_at.unwrap_or(line.stamp),
             only_links: line.prepared.is_only_links(),
-            greets: line.prepared.greets(people.names()),
+            greets: line.prepared.greets_anyone(),
             dropped: line
                 .prepared
                 .spam()

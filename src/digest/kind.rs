@@ -84,6 +84,11 @@ fn past_opening(matched: &str) -> usize {
     }
 }
 
+/// Whether a match text is a question by its words, whatever is said around it.
+pub(super) fn is_question(matched: &str) -> bool {
+    asks_in_words(matched, matched, past_opening(matched))
+}
+
 fn asks_in_words(words: &str, matched: &str, start: usize) -> bool {
     let lexicon = &*LEXICON;
     if lexicon.start.longest_at(matched, start).is_some() || asks_by_verb(matched, start) {

@@ -193,9 +193,12 @@ pub(super) fn asks(c: char) -> bool {
     matches!(c, '؟' | '？' | '⁇' | '⁈' | '⁉' | '‽' | '¿')
 }
 
-/// `?` or `!` of any script.
+/// `?` or `!`, however wide: what NFKC makes of it is nothing else.
 pub(super) fn is_asking_or_calling(c: char) -> bool {
-    asks(c) || matches!(c, '?' | '!' | '！' | '¡' | '‼')
+    matches!(
+        c,
+        '?' | '!' | '？' | '！' | '﹖' | '﹗' | '︖' | '︕' | '⁇' | '⁈' | '⁉' | '‼'
+    )
 }
 
 /// Unicode's `Emoji`, ASCII digits and signs included: what a variation selector may follow.
@@ -232,9 +235,10 @@ pub(super) fn is_han(c: char) -> bool {
 }
 
 /// A letter, digit or mark of a script that the names of hosts mix with ASCII: Latin, Greek,
-/// Cyrillic.
+/// Cyrillic, and the wide forms of ASCII, which stand for it there.
 pub(super) fn mixes_with_ascii(c: char) -> bool {
     c.is_ascii_alphanumeric()
+        || matches!(c, '０'..='９' | 'Ａ'..='Ｚ' | 'ａ'..='ｚ')
         || (matches!(c, '\u{AA}'..='\u{52F}' | '\u{1E00}'..='\u{1FFF}')
             && (is_wordly(c) || is_mark(c)))
 }

@@ -24,6 +24,8 @@ mod folded;
 mod greeting;
 mod groups;
 mod handles;
+mod hosts;
+mod invites;
 mod key;
 mod kind;
 mod letters;

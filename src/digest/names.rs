@@ -2,10 +2,11 @@
 
 use unicode_segmentation::UnicodeSegmentation;
 
-use super::addresses;
 use super::clean::clean;
-use super::cut::cut;
+use super::cut::{ELLIPSIS, cut};
+use super::folded::plain_letters;
 use super::letters::piles_up;
+use super::pieces::pieces;
 use super::reduced::reduced_name;
 use super::{LONGEST_NAME, Person};
 
@@ -17,11 +18,19 @@ const MOST_MARKS: usize = 2;
 pub(super) fn display_name(person: &Person) -> String {
     let name = person.display_name.as_deref().unwrap_or_default();
     let name = without_piles(&clean(name));
-    if !can_be_seen(&name) || addresses::holds_any(&name) {
-        return person.handle.clone();
+    let handle = || person.handle.clone();
+    if !can_be_seen(&name) || reaches_someone(&name) {
+        return handle();
     }
     let (name, links) = reduced_name(&name);
-    cut(name, &links, LONGEST_NAME)
+    let name = cut(name, &links, LONGEST_NAME);
+    if name == ELLIPSIS { handle() } else { name }
+}
+
+/// Whether a name holds an id or an e-mail address, in a link too, however wide its letters are.
+fn reaches_someone(name: &str) -> bool {
+    let holds_any = |name: &str| pieces(name).iter().any(|part| part.what.reaches_someone());
+    holds_any(name) || (!name.is_ascii() && holds_any(&clean(&plain_letters(name))))
 }
 
 /// The name with at most two marks on a cluster.

@@ -1,13 +1,15 @@
 //! Who is in the room: who may be in the digest (digest.md, 2), and whom a name means.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 
 use super::addresses::parts;
+use super::clean::clean;
 use super::folded::match_text;
 use super::greeting::Names;
 use super::handles::RESERVED;
-use super::{Person, Settings, Standing};
+use super::{LONGEST_NAME, Person, Settings, Standing};
 use crate::clock::Millis;
 
 /// How an agent is named to itself.
@@ -25,7 +27,8 @@ pub(super) struct People<'a> {
     /// By handle, and, for those who are left out, by localpart too.
     by_name: HashMap<Cow<'a, str>, usize>,
     agents: HashSet<&'a str>,
-    names: Names,
+    /// Made where a line may greet someone by name.
+    names: OnceCell<Names>,
 }
 
 /// Whom a name means.
@@ -56,7 +59,7 @@ impl<'a> People<'a> {
             by_id: HashMap::with_capacity(all.len()),
             by_name: HashMap::with_capacity(all.len()),
             agents,
-            names: Names::default(),
+            names: OnceCell::new(),
         };
         people.enter();
         people
@@ -66,14 +69,6 @@ impl<'a> People<'a> {
         for (place, person) in self.all.iter().enumerate() {
             self.by_id.insert(person.user.as_str().into(), place);
             self.by_name.insert(person.handle.as_str().into(), place);
-            self.names.add(match_text(&person.handle));
-            if let Some(name) = &person.display_name {
-                let name = match_text(&super::clean::clean(name));
-                if let Some((first, _)) = name.split_once(' ') {
-                    self.names.add(first.to_owned());
-                }
-                self.names.add(name);
-            }
         }
         // What is nobody's exactly may be someone's roughly.
         for (place, person) in self.all.iter().enumerate() {
@@ -110,9 +105,20 @@ impl<'a> People<'a> {
         self.all.len()
     }
 
-    /// What they are called in greetings.
+    /// What those are called in greetings who may be in the digest: nobody else's name decides
+    /// what is.
     pub(super) fn names(&self) -> &Names {
-        &self.names
+        self.names.get_or_init(|| {
+            let mut names = Names::with_room_for(self.all.len());
+            let eligible = self.all.iter().zip(&self.eligible);
+            for (person, _) in eligible.filter(|&(_, &eligible)| eligible) {
+                names.add(match_text(&person.handle));
+                if let Some(name) = person.display_name.as_deref().and_then(as_shown) {
+                    names.add(match_text(&name));
+                }
+            }
+            names
+        })
     }
 
     pub(super) fn is_agent(&self, user: &str) -> bool {
@@ -149,6 +155,13 @@ impl<'a> People<'a> {
         }
     }
 
+    /// Whom a name means in code, where only a handle is one: `@types` is a scope of packages.
+    pub(super) fn by_handle(&self, name: &str) -> Named<'a> {
+        let name = name.to_lowercase();
+        let place = self.by_name.get(name.as_str()).copied();
+        self.shown(place.filter(|&place| self.all[place].handle == name))
+    }
+
     /// The id that someone's id is, however it was written.
     pub(super) fn id_of(&self, written: &str) -> Option<&'a str> {
         let id = plain(written);
@@ -179,6 +192,18 @@ impl<'a> People<'a> {
             None => Named::Nobody,
         }
     }
+}
+
+/// A display name that is shown whole, clean. None is looked at further than that takes.
+fn as_shown(name: &str) -> Option<String> {
+    let end = if name.len() > 4 * LONGEST_NAME {
+        name.char_indices().nth(4 * LONGEST_NAME)
+    } else {
+        None
+    };
+    let name = clean(&name[..end.map_or(name.len(), |(at, _)| at)]);
+    let short = name.len() <= LONGEST_NAME || name.chars().nth(LONGEST_NAME).is_none();
+    short.then_some(name)
 }
 
 /// The id with the at sign that ids have.

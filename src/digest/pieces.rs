@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::addresses::{self, Address, is_at};
 use super::code;
+use super::hosts::is_slash;
 use super::links::{self, Link};
 
 /// A part of a text.
@@ -24,7 +25,7 @@ pub(super) enum What {
     Plain,
     /// A link: whose site it is, and whether it invites to a chat elsewhere.
     Link { site: String, invites: bool },
-    /// A person's id, as written in the text or taken from a link.
+    /// A person's id, as written in the text; or what it is, where a link writes it.
     Id(Option<String>),
     /// What may be a person's id.
     Attached,
@@ -32,6 +33,13 @@ pub(super) enum What {
     Typed,
     /// An e-mail address.
     Mail,
+}
+
+impl What {
+    /// Whether it is what nobody is to be reached by: an id, or an e-mail address.
+    pub(super) fn reaches_someone(&self) -> bool {
+        matches!(self, Self::Id(_) | Self::Attached | Self::Mail)
+    }
 }
 
 /// The parts of a clean text: all of it, in order.
@@ -66,7 +74,8 @@ fn may_hold_any(text: &str) -> bool {
     let bytes = text.as_bytes();
     bytes.iter().enumerate().any(|(at, b)| match b {
         // 0xEF begins the at signs of other widths.
-        b'@' | b'/' | b'`' | 0xEF => true,
+        b'@' | b'/' | b'\\' | b'`' | 0xEF => true,
+        b'%' => bytes[at + 1..].starts_with(b"40"),
         b'w' | b'W' => bytes[at..]
             .get(..4)
             .is_some_and(|four| four.eq_ignore_ascii_case(b"www.")),
@@ -82,15 +91,16 @@ fn found(text: &str) -> Vec<(Range<usize>, What)> {
             continue;
         }
         let hit = match c {
-            ':' if text[at..].starts_with("://") => links::with_scheme(text, from, at).map(of_link),
-            '/' => links::bare(text, from, at)
+            ':' => links::with_scheme(text, from, at).map(of_link),
+            c if is_slash(c) => links::bare(text, from, at)
                 .or_else(|| links::of_matrix(text, from, at))
                 .map(of_link),
             'w' | 'W' => links::with_www(text, from, at).map(of_link),
             '@' => links::of_git(text, from, at)
                 .map(of_link)
-                .or_else(|| addresses::address(text, from, at).map(of_address)),
-            c if is_at(c) => addresses::address(text, from, at).map(of_address),
+                .or_else(|| addressed(text, from, at)),
+            '%' => addressed(text, from, at),
+            c if is_at(c) => addressed(text, from, at),
             _ => None,
         };
         if let Some((range, what)) = hit {
@@ -99,6 +109,19 @@ fn found(text: &str) -> Vec<(Range<usize>, What)> {
         }
     }
     found
+}
+
+/// What is addressed by an at sign, or the link right behind it.
+fn addressed(text: &str, from: usize, at: usize) -> Option<(Range<usize>, What)> {
+    let address = addresses::address(text, from, at);
+    if let None | Some(Address::Typed(_)) = address {
+        let sign = text[at..].chars().next().filter(|&c| is_at(c))?;
+        let link = links::behind_sign(text, from, at + sign.len_utf8());
+        if let Some(link) = link {
+            return Some(of_link(link));
+        }
+    }
+    address.map(of_address)
 }
 
 fn of_link(link: Link) -> (Range<usize>, What) {
@@ -115,6 +138,7 @@ fn of_link(link: Link) -> (Range<usize>, What) {
 fn of_address(address: Address) -> (Range<usize>, What) {
     match address {
         Address::Id(range) => (range, What::Id(None)),
+        Address::Encoded(range, id) => (range, What::Id(Some(id))),
         Address::Attached(range) => (range, What::Attached),
         Address::Typed(range) => (range, What::Typed),
         Address::Mail(range) => (range, What::Mail),

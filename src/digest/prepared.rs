@@ -9,13 +9,13 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::addresses::parts;
+use super::addresses::{has_listed_server, parts};
 use super::clean::{clean, without_quotation};
 use super::folded::{folded, match_text};
-use super::greeting::{Greeting, Names};
+use super::greeting::Greeting;
 use super::key::{Key, key};
 use super::kind::{Asked, kind};
-use super::letters::{EMOJI_STYLE, KEYCAP, is_asking_or_calling, is_emoji, is_wordly};
+use super::letters::{EMOJI_STYLE, KEYCAP, is_asking_or_calling, is_emoji, is_wordly, takes_style};
 use super::line_spam::{Looked, spam};
 use super::people::{Named, People};
 use super::pieces::{Piece, What, pieces};
@@ -23,7 +23,10 @@ use super::reduced::{How, Mention, Reduced};
 use super::{Kind, Reason};
 
 /// The version of [`Prepared`]: raised whenever [`prepare`] changes what it says of a text.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
+
+/// Who is named that is not to be shown.
+const SOMEONE: &str = "@someone";
 
 /// A message as it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,7 +127,7 @@ pub fn prepare(written: &Written<'_>) -> Option<Prepared> {
     let only_links = links > 0
         && pieces.iter().all(|piece| match piece.what {
             What::Link { .. } => true,
-            What::Plain => !says_words(&text[piece.range.clone()]),
+            What::Plain => !has_words(&text[piece.range.clone()]),
             _ => false,
         });
     let kind = kind(&Asked {
@@ -216,8 +219,18 @@ impl Prepared {
         self.only_links
     }
 
-    pub(super) fn greets(&self, names: &Names) -> bool {
-        self.greeting.among(names)
+    /// Whether it is a greeting, whoever is there. `None`: it depends on who is.
+    pub(super) fn greets_anyone(&self) -> Option<bool> {
+        match self.greeting {
+            Greeting::No => Some(false),
+            Greeting::Yes => Some(true),
+            Greeting::With(_) => None,
+        }
+    }
+
+    /// Whether it is a greeting among these people.
+    pub(super) fn greets(&self, people: &People<'_>) -> bool {
+        self.greeting.among(|| people.names())
     }
 
     /// The key in a room of these people.
@@ -227,7 +240,7 @@ impl Prepared {
         }
         let names: Vec<_> = self
             .key_mentions()
-            .map(|mention| self.shown(mention, people))
+            .map(|mention| self.compared(mention, people))
             .collect();
         self.key.with(names.iter().map(AsRef::as_ref))
     }
@@ -300,10 +313,35 @@ impl Prepared {
         self.text.get(start..end).unwrap_or_default()
     }
 
+    fn goes_on_with_slash(&self, mention: &Mention) -> bool {
+        let end = mention.at.saturating_add(mention.len) as usize;
+        self.text
+            .get(end..)
+            .is_some_and(|rest| rest.starts_with('/'))
+    }
+
+    /// How someone named is compared: as shown, but whoever is not shown stays who they are, or
+    /// two lines about two people would be one.
+    fn compared<'a>(&'a self, mention: &Mention, people: &People<'a>) -> Cow<'a, str> {
+        let shown = self.shown(mention, people);
+        let written = self.written(mention);
+        if !shown.starts_with(SOMEONE) || shown == written {
+            return shown;
+        }
+        let meant = match mention.how {
+            How::Id => people.id_of(written),
+            How::Attached => people
+                .id_at_start(written)
+                .and_then(|end| people.id_of(&written[..end])),
+            How::Typed => people.id_of_name(without_sign(written)),
+        };
+        format!("{shown}\n{}", meant.unwrap_or(written)).into()
+    }
+
     /// How someone named is shown (digest.md, 5).
     fn shown<'a>(&'a self, mention: &Mention, people: &People<'a>) -> Cow<'a, str> {
         let written = self.written(mention);
-        let someone = || "@someone".into();
+        let someone = || SOMEONE.into();
         match mention.how {
             How::Id => match people.by_id(written) {
                 Named::Shown(handle) => format!("@{handle}").into(),
@@ -324,13 +362,25 @@ impl Prepared {
                 match people.by_id(id) {
                     Named::Shown(handle) => format!("@{handle}{rest}").into(),
                     Named::Hidden => format!("@someone{rest}").into(),
+                    Named::Nobody if has_listed_server(written) => someone(),
                     Named::Nobody => written.into(),
                 }
             }
-            How::Typed => match people.by_name(without_sign(written)) {
-                Named::Hidden => someone(),
-                Named::Shown(_) | Named::Nobody => written.into(),
-            },
+            How::Typed => {
+                let name = without_sign(written);
+                let named = if !mention.in_code {
+                    people.by_name(name)
+                } else if self.goes_on_with_slash(mention) {
+                    // `@scope/package`
+                    Named::Nobody
+                } else {
+                    people.by_handle(name)
+                };
+                match named {
+                    Named::Hidden => someone(),
+                    Named::Shown(_) | Named::Nobody => written.into(),
+                }
+            }
         }
     }
 }
@@ -366,10 +416,14 @@ fn says_anything(text: &str) -> bool {
 /// A letter, a digit or an emoji.
 fn says_words(text: &str) -> bool {
     let mut chars = text.chars().peekable();
+    let mut last = ' ';
     while let Some(c) = chars.next() {
-        if is_wordly(c) || is_emoji(c, chars.peek().copied()) {
+        // `#️⃣` is an emoji too.
+        let keycap = c == KEYCAP && (takes_style(last) || last == EMOJI_STYLE);
+        if keycap || is_wordly(c) || is_emoji(c, chars.peek().copied()) {
             return true;
         }
+        last = c;
     }
     false
 }

@@ -123,7 +123,10 @@ fn five_copies_of_ones_own_line_are_spam_and_four_are_not() {
 fn five_lines_of_links_alone_are_spam_and_words_beside_them_are_not() {
     let mut room = Room::new();
     for number in 0..5 {
-        room = room.says("sam", &format!("https://shop{number}.example/ !"));
+        room = room.says(
+            "sam",
+            &format!("👉 1\u{FE0F}\u{20E3} https://shop{number}.example/ !!"),
+        );
     }
     room = room.says("sam", "and https://shop9.example/");
     assert_eq!(

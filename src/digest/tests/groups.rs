@@ -188,6 +188,39 @@ fn a_long_text_is_cut_between_clusters_and_before_a_link() {
 }
 
 #[test]
+fn a_cluster_longer_than_all_there_is_room_for_is_cut() {
+    let family = "👨\u{200D}".repeat(200) + "👨";
+    let expected = format!("{}👨…", "👨\u{200D}".repeat(99));
+    assert_eq!(shown(&format!("{family} ship")).unwrap(), expected);
+    assert_eq!(shown(&format!("ship {family}")).unwrap(), "ship…");
+}
+
+#[test]
+fn what_is_said_of_two_who_are_not_shown_is_two() {
+    let mut room = Room::new()
+        .says("lea", "ask @mira about it")
+        .says("tom", "ask @sam about it")
+        .says("kim", "ask @mira:example.org about it")
+        .says("lea", "ask @one:b.example.org about it")
+        .says("tom", "ask @two:b.example.org about it")
+        .says("kim", "ask x@one:b.example.org about it")
+        .says("joe", "ask x@two:b.example.org about it");
+    room.person("mira").standing = super::super::Standing::OptedOut;
+    room.person("sam").standing = super::super::Standing::Banned;
+    assert_eq!(
+        room.said_in_short(),
+        [
+            "lea: suggestion: ask @someone about it x2",
+            "tom: suggestion: ask @someone about it",
+            "lea: suggestion: ask @someone about it",
+            "tom: suggestion: ask @someone about it",
+            "kim: suggestion: ask x@someone about it",
+            "joe: suggestion: ask x@someone about it",
+        ]
+    );
+}
+
+#[test]
 fn ten_items_are_taken_and_the_rest_is_said_to_be_left() {
     let mut room = Room::new();
     for number in 0..10 {

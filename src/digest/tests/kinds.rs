@@ -80,7 +80,7 @@ fn more_than_a_greeting_stays() {
 fn people_are_greeted_by_any_of_their_names() {
     let room = Room::new()
         .with("@mk:example.org", Some("Mira Kovač"), Standing::In)
-        .with("@ll:example.org", Some("李雷"), Standing::OptedOut);
+        .with("@ll:example.org", Some("李雷"), Standing::In);
     for text in [
         "hi Mira Kovač",
         "hi mk",
@@ -96,6 +96,43 @@ fn people_are_greeted_by_any_of_their_names() {
         );
     }
     assert_eq!(room.says("sam", "hi Kovač").digest().dropped.greetings, 0);
+}
+
+#[test]
+fn what_is_no_name_makes_nobodys_question_a_greeting() {
+    let greetings = |name: &str, standing, text: &str| {
+        let room = Room::new().with("@xy:example.org", Some(name), standing);
+        room.says("mira", text).digest().dropped.greetings
+    };
+    for (name, text) in [
+        ("why is the build red", "hi, why is the build red?"),
+        ("why", "hi, why?"),
+        ("为什么测试失败了", "你好，为什么测试失败了？"),
+        ("the build is red again", "hi, the build is red again"),
+        (
+            "请把这个测试改成更快的那一个版本好",
+            "你好，请把这个测试改成更快的那一个版本好",
+        ),
+    ] {
+        assert_eq!(greetings(name, Standing::In, text), 0, "{name:?}");
+    }
+    for standing in [Standing::OptedOut, Standing::Banned, Standing::Muted] {
+        assert_eq!(
+            greetings("Deploy", standing, "hi deploy"),
+            0,
+            "{standing:?}"
+        );
+    }
+    assert_eq!(greetings("Deploy", Standing::In, "hi deploy"), 1);
+    let long = "x".repeat(81);
+    assert_eq!(greetings(&long, Standing::In, &format!("hi {long}")), 0);
+    let mut young = Room::new().says("sam", "hi Mira");
+    young.person("mira").first_seen = None;
+    young.person("mira").handle = "m_1".to_owned();
+    assert_eq!(young.digest().dropped.greetings, 0);
+    let handle = Room::new().with("@why.is.it.red:example.org", None, Standing::In);
+    let asked = handle.says("mira", "hi, why is it red?").digest();
+    assert_eq!(asked.dropped.greetings, 0);
 }
 
 #[test]

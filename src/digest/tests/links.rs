@@ -78,6 +78,65 @@ fn a_host_alone_is_a_link_only_with_a_path_and_a_listed_suffix() {
 }
 
 #[test]
+fn no_link_stays_whole_because_of_what_is_put_before_or_into_it() {
+    all_shown(&[
+        ("-example.com/secret", "- a link to example.com"),
+        (".example.com/secret", ". a link to example.com"),
+        ("~example.com/secret", "~a link to example.com"),
+        ("_example.com/secret_", "_a link to example.com_"),
+        ("@example.com/secret", "@ a link to example.com"),
+        ("＠example.com/secret", "＠ a link to example.com"),
+        ("@www.example.com", "@ a link to example.com"),
+        ("a_b.example.com/secret", "a link to example.com"),
+        ("%example.com/secret", "% a link to example.com"),
+        ("--www.example.com", "-- a link to example.com"),
+        ("dir/example.com/x", "dir/example.com/x"),
+        ("dir/~example.com/x", "dir/~example.com/x"),
+        ("dir/@example.com/x", "dir/@example.com/x"),
+        ("dir\\example.com/x", "dir\\example.com/x"),
+        ("foo.www.example.com", "foo.www.example.com"),
+        ("https:/example.com/secret", "a link to example.com"),
+        ("HTTPS:/example.com/secret.", "a link to example.com."),
+        (
+            "https:\\\\example.com\\secret it",
+            "a link to example.com it",
+        ),
+        ("https:/\\example.com/secret", "a link to example.com"),
+        ("https://\\example.com/secret", "a link to example.com"),
+        ("`\"https:\\n\"`", "`\"https:\\n\"`"),
+        ("C:\\x and c:/x", "C:\\x and c:/x"),
+        ("https:/ or ftp:/", "https:/ or ftp:/"),
+        ("example．com/secret", "a link to example.com"),
+        ("example。com/secret", "a link to example.com"),
+        ("example｡com/secret", "a link to example.com"),
+        ("https://example。com/secret", "a link to example.com"),
+        ("https://www.example。com/secret", "a link to example.com"),
+        ("www.example。com/secret", "a link to example.com"),
+        ("https://example.com。Then", "a link to example.com。Then"),
+        ("好的。example.com/x", "好的。a link to example.com"),
+        ("use Rust。example.com/x", "use Rust。a link to example.com"),
+        ("example.com／secret", "a link to example.com"),
+        ("https://example.com／secret", "a link to example.com"),
+    ]);
+}
+
+#[test]
+fn a_scheme_behind_a_comma_begins_a_link() {
+    all_shown(&[
+        (
+            "https://a.com/,https://b.com/",
+            "a link to a.com, a link to b.com",
+        ),
+        (
+            "https://a.com/x;ssh://b.com/y;z",
+            "a link to a.com; a link to b.com",
+        ),
+        ("https://a.com/x,y;z", "a link to a.com"),
+        ("https://a.com/?u=https://b.com/", "a link to a.com"),
+    ]);
+}
+
+#[test]
 fn a_link_ends_where_a_reader_ends_it() {
     all_shown(&[
         ("(see https://a.example/x).", "(see a link to a.example)."),
@@ -167,6 +226,74 @@ fn ids_and_addresses_are_nobodys_business() {
         ("root@localhost", "root@localhost"),
         ("`sam@example.org`", "`an email address`"),
     ]);
+}
+
+#[test]
+fn nobody_is_reached_by_an_id_or_an_address_written_otherwise() {
+    all_shown(&[
+        ("x@nobody:example.org did", "x@someone did"),
+        ("x@nobody:example.org:8448 did", "x@someone did"),
+        ("cc@bob.secret:matrix.org", "cc@someone"),
+        ("cc@bob.com:matrix.org", "an email address"),
+        ("deploy@web1:backup.tar", "deploy@web1:backup.tar"),
+        ("x@h:foo@bar.com did", "an email address did"),
+        ("@h:foo@bar.com did", "an email address did"),
+        ("a@b.example@c.example", "an email address"),
+        ("@lea:example.org@sam:example.org", "@lea@sam"),
+        ("@sam%3Aexample.org", "@sam"),
+        ("@sam%3aexample.org", "@sam"),
+        ("%40sam%3Aexample.org", "@sam"),
+        ("%40sam:example.org", "@sam"),
+        ("%40quiet%3Aexample.org knows", "@someone knows"),
+        ("@nobody%3Aexample.org knows", "@someone knows"),
+        ("x%40nobody%3Aexample.org knows", "x@someone knows"),
+        ("%40sam", "%40sam"),
+        ("100%40 of it", "100%40 of it"),
+        ("_matrix:u/sam:example.org", "_@sam"),
+        ("matrix:u/%ff matrix:u/", "matrix:u/%ff matrix:u/"),
+        ("matrix:u/%ff,matrix:u/sam:example.org", "matrix:u/%ff,@sam"),
+        ("ｆｏｏ@example.com did", "an email address did"),
+        ("foo@ｅxample.com did", "an email address did"),
+        ("foo＠ｅｘａｍｐｌｅ．ｃｏｍ did", "an email address did"),
+        ("foo@example。com", "an email address"),
+        ("foo@example.com。Then", "an email address。Then"),
+        ("\"a b\"@example.com did", "an email address did"),
+        ("foo!@example.com did", "an email address did"),
+        ("{foo}@example.com did", "an email address did"),
+        ("{foo,bar}@example.com did", "an email address did"),
+        ("o'brien@example.com did", "an email address did"),
+        ("o’brien@example.com did", "an email address did"),
+        ("'foo@example.com'", "'an email address'"),
+        ("*foo@example.com*", "*an email address*"),
+        ("foo@example.com.1", "an email address.1"),
+        ("foo@example.com.x.2", "an email address.x.2"),
+        ("foo@[127.0.0.1] did", "an email address did"),
+        ("foo@[IPv6:2001:db8::1] did", "an email address did"),
+        ("let x = v@[1];", "let x = v@[1];"),
+        ("mailto:alice%40example.com", "an email address"),
+        ("alice%40example.com", "an email address"),
+        ("take tokio@1.47.1.rc.2", "take tokio@1.47.1.rc.2"),
+        ("thanks!@sam", "thanks!@sam"),
+    ]);
+}
+
+#[test]
+fn a_scope_of_packages_in_code_is_nobody() {
+    let mut room = Room::new()
+        .with("@types:example.org", Some("T"), Standing::OptedOut)
+        .with("@t.y:example.org", Some("Y"), Standing::OptedOut);
+    room = room
+        .says("mira", "run `npm i @types/node` now")
+        .says("mira", "`@types` and `@t_y` but `@t.y`")
+        .says("mira", "ask @types/node or @t.y");
+    assert_eq!(
+        room.said_in_short(),
+        [
+            "mira: suggestion: run `npm i @types/node` now",
+            "mira: suggestion: `@someone` and `@someone` but `@t.y`",
+            "mira: suggestion: ask @someone/node or @someone",
+        ]
+    );
 }
 
 #[test]

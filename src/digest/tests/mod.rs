@@ -4,6 +4,7 @@ mod cards;
 mod cleaning;
 mod crowds;
 mod groups;
+mod hostile;
 mod kinds;
 mod links;
 mod names;

@@ -18,6 +18,20 @@ fn a_display_name_is_clean_and_nobodys_address() {
         (Some("q\u{300}\u{301}\u{302}\u{303}"), "q\u{300}\u{301}"),
         (Some("❤\u{FE0F}"), "❤\u{FE0F}"),
         (Some("..."), "..."),
+        (Some("https://matrix.to/#/%40alice%3Aexample.org"), "xy"),
+        (Some("I am matrix.to/#/@alice:example.org"), "xy"),
+        (Some("matrix:u/alice:example.org"), "xy"),
+        (Some("@alice%3Aexample.org"), "xy"),
+        (Some("%40alice:example.org"), "xy"),
+        (Some("x@alice:example.org"), "xy"),
+        (Some("ｆｏｏ＠ｅｘａｍｐｌｅ．ｃｏｍ"), "xy"),
+        (Some("𝐟oo@example.com"), "xy"),
+        (Some("foo@example。com"), "xy"),
+        (Some("\"a b\"@example.com"), "xy"),
+        (Some("mailto:alice%40example.com"), "xy"),
+        (Some("foo@example.com.1"), "xy"),
+        (Some("Mira @ work"), "Mira @ work"),
+        (Some("100% Mira"), "100% Mira"),
     ] {
         let room = Room::new().with("@xy:example.org", name, Standing::In);
         let digest = room.says("@xy:example.org", "use it").digest();
@@ -28,6 +42,21 @@ fn a_display_name_is_clean_and_nobodys_address() {
     let digest = room.says("@xy:example.org", "use it").digest();
     assert_eq!(digest.items[0].display_name, format!("{}…", "x".repeat(79)));
     assert_eq!(digest.chars, 6 + 80 + 2);
+}
+
+#[test]
+fn a_display_name_that_cannot_be_cut_is_cut_all_the_same() {
+    let called = |name: &str| {
+        let room = Room::new().with("@xy:example.org", Some(name), Standing::In);
+        let digest = room.says("@xy:example.org", "use it").digest();
+        digest.items[0].display_name.clone()
+    };
+    let family = "👨\u{200D}".repeat(200) + "👨";
+    let cut = called(&family);
+    assert_eq!(cut, format!("{}👨…", "👨\u{200D}".repeat(39)));
+    let label = "a".repeat(60);
+    let long_site = format!("https://{label}.{label}/");
+    assert_eq!(called(&long_site), "xy", "a link is never cut");
 }
 
 #[test]

@@ -100,6 +100,7 @@ fn five_links_are_spam() {
         &[
             &"x https://a.example/ ".repeat(5),
             &format!("`{}`", "a.com/x ".repeat(5)),
+            "https://a.com/,https://b.com/;https://c.com/,https://d.com/,https://e.com/",
         ],
     );
     none_dropped(&[
@@ -123,6 +124,19 @@ fn an_invitation_elsewhere_is_spam() {
             "https://t.me/joinchat/x",
             "join https://signal.group/#Cj",
             "`https://chat.whatsapp.com/x`",
+            "https://user:pw@discord.gg/x",
+            "https://discord.gg:443/x",
+            "https://discord.gg./x",
+            "https://ptb.discord.com/invite/x",
+            "https://www.ptb.discord.com//invite/x",
+            "https://discord。gg/x",
+            "discord．gg/x",
+            "discord.gg／x",
+            "https:/discord.gg/x",
+            "https:\\\\discord.gg\\x",
+            "https://discord.com/%69nvite/x",
+            "https://a.example/,https://discord.gg/x",
+            "-discord.gg/x",
         ],
     );
     none_dropped(&[
@@ -130,6 +144,9 @@ fn an_invitation_elsewhere_is_spam() {
         "https://discord.com/blog",
         "https://a.example/discord.gg/x",
         "discord.gg is a host",
+        "https://notdiscord.gg/x",
+        "https://discord.gg.example.org/x",
+        "https://user@a.example/discord.gg/",
     ]);
 }
 
