@@ -148,7 +148,7 @@ async fn what_is_typed_goes_into_the_sessions_thread_and_stops_an_agent_at_work(
         ("Enter alone says", ""),
         ("2. Production", "2"),
         ("say `done`", "done"),
-        ("Step 2 of 20", "!stop"),
+        ("of 20: ", "!stop"),
     ];
     let (success, shown) = tokio::task::spawn_blocking(move || typed(child, &lines))
         .await

@@ -1,23 +1,36 @@
 //! A choice that an agent offers: a pick comes back as its value, everything else as it was said.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Team, id, which_environment};
 use crate::support::soon;
+
+/// The card of a question, counted from 0, once it is in the room: what is said before is said to
+/// the one before it.
+async fn nth_card(team: &Team, number: usize) -> Value {
+    soon("the next card", async || {
+        let timeline = team.ada.timeline(&team.room).await.unwrap();
+        let is_card =
+            |event: &&Value| event["content"]["dev.superpipeline.elicitation"].is_object();
+        timeline.iter().filter(is_card).nth(number).cloned()
+    })
+    .await
+}
 
 /// The value that comes back for each thing a person says, in a thread, in one session.
 #[tokio::test]
 async fn a_pick_by_number_value_or_label_comes_back_as_its_value() {
     let team = Team::new().await;
     let session = team.begin("deploy the release").await;
-    for (said, value) in [
+    let picks = [
         ("2", "production"),
         ("STAGING", "staging"),
         ("Production.", "production"),
-    ] {
+    ];
+    for (number, (said, value)) in picks.into_iter().enumerate() {
         team.builder.does(&session, which_environment()).await;
         team.builder.until(&session, "awaitingInput").await;
-        let card = team.in_thread(&session, "Which environment").await;
+        let card = nth_card(&team, number).await;
         let card_id = card["event_id"].as_str().unwrap().to_owned();
         assert_eq!(
             card["content"]["dev.superpipeline.elicitation"]["options"],
@@ -56,14 +69,15 @@ async fn a_pick_by_number_value_or_label_comes_back_as_its_value() {
 async fn people_may_ignore_the_options_and_write_their_own_answer() {
     let team = Team::new().await;
     let session = team.begin("deploy the release").await;
-    for own in [
+    let answers = [
         "staging, but only after 6pm",
         "staging or production",
         "stop asking me that",
         "not production",
-    ] {
+    ];
+    for (number, own) in answers.into_iter().enumerate() {
         team.builder.does(&session, which_environment()).await;
-        team.in_thread(&session, "Which environment").await;
+        nth_card(&team, number).await;
         let before = team.builder.count();
         team.says(&team.ada, &session, own).await;
         let told = team.builder.told(before, "prompted").await;
@@ -84,18 +98,11 @@ async fn a_choice_can_be_made_beside_the_thread_and_by_a_rich_reply() {
     let told = team.builder.told(before, "prompted").await;
     assert_eq!(told.json["agent_activity"]["content"]["body"], "staging");
     team.builder.does(&session, which_environment()).await;
-    let card = soon("the second card", async || {
-        let timeline = team.ada.timeline(&team.room).await.unwrap();
-        let mut cards = timeline
-            .iter()
-            .filter(|event| event["content"]["dev.superpipeline.elicitation"].is_object());
-        let second = cards.nth(1)?;
-        Some(second["event_id"].as_str().unwrap().to_owned())
-    })
-    .await;
+    let card = nth_card(&team, 1).await;
+    let card = card["event_id"].as_str().unwrap();
     let before = team.builder.count();
     team.ada
-        .reply(&team.room, &card, "production")
+        .reply(&team.room, card, "production")
         .await
         .unwrap();
     let told = team.builder.told(before, "prompted").await;
