@@ -52,6 +52,8 @@ pub(crate) async fn prepare_streams(
                         wait = AGAIN;
                     }
                 }
+                // Whoever made it go must not find it back by itself: it waits to be invited.
+                Ok(facts) if was_there(&client, &facts.room_id) => {}
                 Ok(_) | Err(RoomTrouble::Unknown(_)) => {
                     let due = refused
                         .get(stream)
@@ -71,6 +73,12 @@ pub(crate) async fn prepare_streams(
             () = tokio::time::sleep(clock::patience(wait)) => {}
         }
     }
+}
+
+/// Whether the bot was in a room and is no more.
+fn was_there(client: &Client, room_id: &str) -> bool {
+    let state = rooms::by_id(client, room_id).map(|room| room.state());
+    matches!(state, Some(RoomState::Left | RoomState::Banned))
 }
 
 /// Joins the room of a stream: the operator named it.

@@ -1,5 +1,8 @@
 //! Streams: what is kept of what was said, and what a digest makes of it.
 
+mod unread;
+mod waiting;
+
 use super::*;
 use crate::contract::digest::AgentDigest;
 use crate::desk::Chat;
@@ -85,6 +88,25 @@ fn line_of(body: Option<&str>, in_reply_to: Option<&str>, replaces: Option<&str>
         in_reply_to: in_reply_to.map(str::to_owned),
         mentions: Vec::new(),
         replaces: replaces.map(str::to_owned),
+    }
+}
+
+/// A hole in the room.
+fn gap() -> Gap {
+    Gap {
+        room_id: ROOM.to_owned(),
+        prev_batch: "p1".to_owned(),
+        since: None,
+        found_at: clock::now(),
+    }
+}
+
+/// That it is filled.
+fn filled() -> Filled {
+    Filled {
+        room_id: ROOM.to_owned(),
+        prev_batch: "p1".to_owned(),
+        never: false,
     }
 }
 
@@ -269,141 +291,6 @@ async fn the_answers_to_cards_are_no_lines() {
 }
 
 #[tokio::test]
-async fn who_may_not_be_read_is_in_no_digest_and_may_be_again() {
-    let house = house().await;
-    house
-        .hear(vec![
-            chats("@mira:x.org", "$1", "why is the test flaky?"),
-            chats("@ben:x.org", "$2", "use a retry"),
-            chats("@stranger:x.org", "$3", "buy my coins"),
-            votes("@ben:x.org", "$4", "$1"),
-        ])
-        .await;
-    let mira = |upvotes| item("mira", "why is the test flaky?", upvotes);
-    let ben = item("ben", "use a retry", 0);
-    assert_eq!(house.items().await, [mira(1), ben.clone()]);
-    for standing in [Standing::Banned, Standing::Muted] {
-        house.stands("@ben:x.org", standing);
-        assert_eq!(house.items().await, [mira(0)], "{standing:?}");
-    }
-    house.stands("@ben:x.org", Standing::In);
-    house
-        .service
-        .silence(STREAM, "@ben:x.org", None)
-        .await
-        .unwrap();
-    assert_eq!(house.items().await, [mira(0)]);
-    assert_eq!(
-        house.service.silenced(STREAM).await.unwrap(),
-        [("@ben:x.org".to_owned(), None)]
-    );
-    assert!(house.service.unsilence(STREAM, "@ben:x.org").await.unwrap());
-    assert_eq!(house.items().await, [mira(1), ben]);
-}
-
-#[tokio::test]
-async fn whoever_is_not_known_for_a_day_is_not_told_of() {
-    let house = house().await;
-    for (user_id, since) in [("@young:x.org", DAY - 60_000), ("@old:x.org", DAY + 60_000)] {
-        let person = RoomPerson {
-            user_id: user_id.to_owned(),
-            display_name: None,
-            standing: Standing::In,
-        };
-        house.rooms.2.lock().unwrap().push(person);
-        let age = vec![(user_id.to_owned(), clock::now() - since)];
-        house.service.note_ages(ROOM, age).await.unwrap();
-    }
-    let new = Batch {
-        heard: vec![
-            chats("@young:x.org", "$1", "use a retry"),
-            chats("@old:x.org", "$2", "pin the seed"),
-        ],
-        met: vec!["@young:x.org".to_owned(), "@old:x.org".to_owned()],
-        ..Batch::default()
-    };
-    house.take_in(new).await;
-    assert_eq!(house.items().await, [item("old", "pin the seed", 0)]);
-}
-
-/// `digest.md` 2 and 12.
-#[tokio::test]
-async fn agents_off_takes_everything_back_at_once_and_keeps_nothing_until_agents_on() {
-    let mut house = house().await;
-    house
-        .hear(vec![
-            chats("@mira:x.org", "$1", "why is the test flaky?"),
-            chats("@ben:x.org", "$2", "use a retry"),
-            votes("@mira:x.org", "$3", "$2"),
-        ])
-        .await;
-    // In another room that is no stream, with somebody of whom nothing could be looked up.
-    let mut off = mira("$off", "!agents off");
-    off.room_id = "!other:x.org".to_owned();
-    off.sender.joined = false;
-    house.hear(vec![off]).await;
-    assert!(!house.kept().await.contains("flaky"));
-    assert_eq!(house.items().await, [item("ben", "use a retry", 0)]);
-    assert!(house.post().await.is_empty(), "nobody is there to be told");
-
-    house
-        .hear(vec![
-            chats("@mira:x.org", "$4", "and still flaky?"),
-            votes("@mira:x.org", "$5", "$2"),
-            says_aloud("@mira:x.org", "$6", "!agents"),
-        ])
-        .await;
-    assert!(!house.kept().await.contains("flaky"));
-    assert_eq!(house.items().await, [item("ben", "use a retry", 0)]);
-    let told = house.post().await;
-    assert!(told[0].body().starts_with("Agents don't read what you say"));
-
-    house
-        .hear(vec![
-            says_aloud("@mira:x.org", "$7", "!agents on"),
-            chats("@mira:x.org", "$8", "is it flaky now?"),
-        ])
-        .await;
-    let told = house.post().await;
-    assert!(told[0].body().starts_with("Agents may read what you say"));
-    assert_eq!(
-        house.items().await,
-        [
-            item("mira", "is it flaky now?", 0),
-            item("ben", "use a retry", 0)
-        ]
-    );
-}
-
-#[tokio::test]
-async fn agents_on_takes_a_message_of_their_own_and_the_bare_word() {
-    let mut house = house().await;
-    house
-        .hear(vec![says_aloud("@mira:x.org", "$1", "!agents off, please")])
-        .await;
-    house.post().await;
-    let mut forged = says_aloud("@mira:x.org", "$2", "!agents on");
-    forged.trust = Trust::Refused;
-    let unclear = says_aloud("@mira:x.org", "$3", "!agents on the other hand");
-    house
-        .hear(vec![
-            forged,
-            unclear,
-            chats("@mira:x.org", "$4", "hm, why?"),
-        ])
-        .await;
-    assert!(house.items().await.is_empty());
-    let bodies: Vec<String> = house
-        .post()
-        .await
-        .iter()
-        .map(|it| it.body().to_owned())
-        .collect();
-    assert!(bodies[0].starts_with("Agents don't read"), "{bodies:?}");
-    assert!(bodies[1].starts_with("I did not understand"), "{bodies:?}");
-}
-
-#[tokio::test]
 async fn there_is_no_digest_while_something_is_missing() {
     let house = house().await;
     house
@@ -413,15 +300,9 @@ async fn there_is_no_digest_while_something_is_missing() {
         let refused = house.service.digest(STREAM, None).await;
         refused.unwrap_err().to_string()
     };
-    let gap = Gap {
-        room_id: ROOM.to_owned(),
-        prev_batch: "p1".to_owned(),
-        since: None,
-        found_at: clock::now(),
-    };
     house
         .take_in(Batch {
-            gaps: vec![gap],
+            gaps: vec![gap()],
             ..Batch::default()
         })
         .await;
@@ -429,15 +310,10 @@ async fn there_is_no_digest_while_something_is_missing() {
         why(&house).await,
         "what was said while the bot was away is still being read"
     );
-    let filled = Filled {
-        room_id: ROOM.to_owned(),
-        prev_batch: "p1".to_owned(),
-        never: false,
-    };
     house
         .take_in(Batch {
             heard: vec![chats("@ana:x.org", "$0", "pin the seed")],
-            filled: Some(filled),
+            filled: Some(filled()),
             ..Batch::default()
         })
         .await;
@@ -600,169 +476,6 @@ async fn what_is_kept_is_there_after_a_restart_and_handles_stay() {
             .starts_with("ben_")
     );
     assert_eq!(house.items().await[0], item("ben", "use a retry", 0));
-}
-
-/// What was kept behind a hole is talk as well, in its place.
-#[tokio::test]
-async fn talk_behind_a_hole_is_kept_once_the_hole_is_filled() {
-    let house = house().await;
-    let gap = Gap {
-        room_id: ROOM.to_owned(),
-        prev_batch: "p1".to_owned(),
-        since: None,
-        found_at: clock::now(),
-    };
-    house
-        .take_in(Batch {
-            gaps: vec![gap],
-            heard: vec![
-                chats("@ben:x.org", "$2", "cache the build"),
-                votes("@tom:x.org", "$v", "$1"),
-            ],
-            ..Batch::default()
-        })
-        .await;
-    let filled = Filled {
-        room_id: ROOM.to_owned(),
-        prev_batch: "p1".to_owned(),
-        never: false,
-    };
-    house
-        .take_in(Batch {
-            heard: vec![chats("@ana:x.org", "$1", "Cache the build")],
-            filled: Some(filled),
-            ..Batch::default()
-        })
-        .await;
-    let digest = house.digest(None).await;
-    assert_eq!(told_in(&digest), [item("ana", "Cache the build", 1)]);
-    assert_eq!(digest.items()[0].repeated(), Some(2));
-}
-
-/// A message waits for its key.
-fn locked(event_id: &str, sender: &str) -> Undecrypted {
-    Undecrypted {
-        room_id: ROOM.to_owned(),
-        event_id: event_id.to_owned(),
-        sender: sender.to_owned(),
-        raw: "{}".to_owned(),
-        heard_at: clock::now(),
-        told: false,
-    }
-}
-
-/// What a message says may be known later than what was done about it, also in one response.
-#[tokio::test]
-async fn what_comes_with_a_message_that_waits_for_its_key_is_about_it() {
-    let house = house().await;
-    house
-        .take_in(Batch {
-            undecrypted: vec![
-                locked("$1", "@ben:x.org"),
-                locked("$2", "@tom:x.org"),
-                locked("$3", "@ana:x.org"),
-            ],
-            heard: vec![
-                edits("@ben:x.org", "$e1", "$1", Some("use a retry")),
-                votes("@mira:x.org", "$v1", "$2"),
-                votes("@ana:x.org", "$v2", "$2"),
-                redaction("$r", "$3"),
-            ],
-            ..Batch::default()
-        })
-        .await;
-    assert_eq!(house.items().await, [item("ben", "use a retry", 0)]);
-    let read = ["$1", "$2", "$3"].map(|event_id| (ROOM.to_owned(), event_id.to_owned()));
-    house
-        .take_in(Batch {
-            heard: vec![
-                chats("@ben:x.org", "$1", "use a rtery"),
-                chats("@tom:x.org", "$2", "pin the toolchain"),
-                chats("@ana:x.org", "$3", "say nothing of it"),
-            ],
-            resolved: read.into(),
-            ..Batch::default()
-        })
-        .await;
-    let expected = [
-        item("tom", "pin the toolchain", 2),
-        item("ben", "use a retry", 0),
-    ];
-    assert_eq!(house.items().await, expected);
-    assert!(!house.kept().await.contains("say nothing"));
-}
-
-/// The key of a message may come after that of its edit.
-#[tokio::test]
-async fn an_edit_that_can_be_read_before_its_message_counts() {
-    let house = house().await;
-    house
-        .take_in(Batch {
-            undecrypted: vec![locked("$1", "@ben:x.org"), locked("$2", "@tom:x.org")],
-            ..Batch::default()
-        })
-        .await;
-    house
-        .hear(vec![
-            edits("@ben:x.org", "$e1", "$1", Some("use a retry")),
-            // Not theirs to edit.
-            edits("@ben:x.org", "$e2", "$2", Some("use nothing")),
-            edits("@ben:x.org", "$e3", "$3", Some("use what nobody said")),
-        ])
-        .await;
-    assert_eq!(house.items().await, [item("ben", "use a retry", 0)]);
-    house
-        .take_in(Batch {
-            heard: vec![chats("@ben:x.org", "$1", "use a rtery")],
-            resolved: vec![(ROOM.to_owned(), "$1".to_owned())],
-            ..Batch::default()
-        })
-        .await;
-    assert_eq!(house.items().await, [item("ben", "use a retry", 0)]);
-}
-
-/// `digest.md` 12: at once, also where what was said before them is still being read.
-#[tokio::test]
-async fn taking_back_and_agents_off_wait_for_no_hole() {
-    let house = house().await;
-    house
-        .hear(vec![
-            chats("@ben:x.org", "$1", "use a retry"),
-            chats("@ana:x.org", "$2", "pin the seed"),
-            chats("@tom:x.org", "$3", "cache the build"),
-        ])
-        .await;
-    let gap = Gap {
-        room_id: ROOM.to_owned(),
-        prev_batch: "p1".to_owned(),
-        since: None,
-        found_at: clock::now(),
-    };
-    house
-        .take_in(Batch {
-            gaps: vec![gap],
-            heard: vec![
-                redaction("$r", "$1"),
-                says_aloud("@ana:x.org", "$off", "!agents off"),
-            ],
-            ..Batch::default()
-        })
-        .await;
-    let kept = house.kept().await;
-    assert!(!kept.contains("retry") && !kept.contains("seed"), "{kept}");
-    let filled = Filled {
-        room_id: ROOM.to_owned(),
-        prev_batch: "p1".to_owned(),
-        never: false,
-    };
-    house
-        .take_in(Batch {
-            heard: vec![chats("@ana:x.org", "$0", "seed it first")],
-            filled: Some(filled),
-            ..Batch::default()
-        })
-        .await;
-    assert_eq!(house.items().await, [item("tom", "cache the build", 0)]);
 }
 
 /// `digest.md` 12: whatever is unsent.
