@@ -53,15 +53,10 @@ pub use prepared::{Prepared, VERSION, Written, make_ready, prepare};
 pub use votes::is_thumbs_up;
 
 use crate::clock::Millis;
-
-/// The most items a digest has (the contract).
-pub const MOST_ITEMS: usize = 10;
-/// The most characters its items use together (the contract).
-pub const MOST_CHARS: u32 = 1500;
-/// The most characters of what someone said (the contract).
-pub const LONGEST_WHAT: usize = 200;
-/// The most characters of a display name (the contract).
-pub const LONGEST_NAME: usize = 80;
+pub use crate::contract::digest::{
+    MAX_CHARS as MOST_CHARS, MAX_DISPLAY_NAME as LONGEST_NAME, MAX_ITEMS as MOST_ITEMS,
+    MAX_WHAT as LONGEST_WHAT,
+};
 
 /// Someone the bot knows of in a room.
 #[derive(Debug, Clone, PartialEq, Eq)]

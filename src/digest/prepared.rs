@@ -175,19 +175,9 @@ impl Prepared {
         self.version == VERSION
     }
 
-    /// Whether both say the same, as far as it can be known without the room's people: a thumbs-up
-    /// for a message counts only while its edits leave it so (digest.md, 9).
-    pub fn says_the_same(&self, other: &Self) -> bool {
-        let names = |line: &Self| -> Vec<String> {
-            line.key_mentions()
-                .map(|mention| line.written(mention).to_lowercase())
-                .collect()
-        };
-        self.key == other.key && names(self) == names(other)
-    }
-
-    /// What it says, as far as it can be known without the room's people: two are equal when both
-    /// [say the same](Self::says_the_same). Opaque; may be kept.
+    /// What it says, as far as it can be known without the room's people: equal where two texts say
+    /// the same. A thumbs-up for a message counts only while its edits leave it so (digest.md, 9).
+    /// Opaque; may be kept.
     pub fn said(&self) -> String {
         let mut said = format!("{:?}", self.key);
         for mention in self.key_mentions() {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::talk::{kept_form, prepare};
 use super::{RoomTrouble, Service};
-use crate::accounts::Account;
+use crate::accounts::{Account, Accounts};
 use crate::clock::{self, Millis};
 use crate::config::StreamConfig;
 use crate::contract::digest::{AgentDigest, InvalidDigest};
@@ -313,12 +313,17 @@ impl Service {
         let mut people = self.rooms.people(room_id, &config.policy_lists).await?;
         // Of a named bot nothing is kept; of one that was named since, nothing is told.
         people.retain(|person| !rules.is_bot(&person.user_id) && !agents.contains(&person.user_id));
-        let mut lines = self.prepared(room_id, talk.lines).await?;
-        let accounts = self.accounts_of(&people, &lines).await?;
+        let accounts = match &self.accounts {
+            Some(accounts) => {
+                let lines = self.prepared(room_id, talk.lines).await?;
+                Some(self.accounts_of(accounts, &people, &lines).await?)
+            }
+            None => None,
+        };
         // Others were asked meanwhile. What was taken back by then, or is not to be read any more, is
         // unsent, and stays so (`digest.md` 12); the window has nothing new.
         talk = self.talk(room_id, since, talk.until, config).await?;
-        lines = self.prepared(room_id, talk.lines).await?;
+        let lines = self.prepared(room_id, talk.lines).await?;
         let people = self
             .introduced(people, accounts.as_ref(), &talk.opted_out, &talk.silenced)
             .await?;
@@ -409,16 +414,13 @@ impl Service {
         Ok(lines)
     }
 
-    /// What the admin API says of the accounts of its server that a window is about; `None` where
-    /// none is configured.
+    /// What the admin API says of the accounts of its server that a window is about.
     async fn accounts_of(
         &self,
+        accounts: &Accounts,
         people: &[RoomPerson],
         lines: &[(StoredLine, Option<Prepared>)],
-    ) -> Result<Option<Accounted>, DigestError> {
-        let Some(accounts) = &self.accounts else {
-            return Ok(None);
-        };
+    ) -> Result<Accounted, DigestError> {
         let mut wanted: HashSet<&str> = HashSet::new();
         let mut named: HashSet<String> = HashSet::new();
         for (stored, prepared) in lines {
@@ -444,10 +446,10 @@ impl Service {
             .collect();
         let known = accounts.of(&asked).await;
         let known = known.map_err(|untold| DigestError::NotCaughtUp(untold.to_string()))?;
-        Ok(Some(Accounted {
+        Ok(Accounted {
             asked: asked.into_iter().map(str::to_owned).collect(),
             known,
-        }))
+        })
     }
 
     /// The people of a room as a digest wants them: with their ages, handles and standing.
